@@ -1,0 +1,67 @@
+# The project's commands. Each target makes `.venv` first if it is missing or stale; nothing needs
+# activating. Paths are relative and modules run with `-m`, so a checkout path may hold spaces.
+
+PYTHON ?= python3
+SEEDS ?= 0 1 2
+ARGS ?=
+QUICK ?=
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+
+# Of the calling shell's settings only what steers this project comes in.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV __PYVENV_LAUNCHER__
+unexport PIP_TARGET PIP_PREFIX PIP_USER PIP_ROOT PYTEST_ADDOPTS PYTEST_PLUGINS
+export KERAS_BACKEND := tensorflow
+export MPLBACKEND := Agg
+TF_CPP_MIN_LOG_LEVEL ?= 2
+export TF_CPP_MIN_LOG_LEVEL
+
+# An environment belongs to one interpreter and one folder: the stamp, written last, names both.
+# Without PYTHON= the environment's own interpreter is asked, so that any good one stays.
+IDENTITY := import os, sys; print(sys.version.split()[0], sys.base_prefix, os.getcwd())
+ASKED := $(if $(filter file,$(origin PYTHON)),$(RUN),$(PYTHON))
+STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALLED) || echo stale)
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help venv table1 figures test wheel clean stale
+
+help: ## Print this list.
+	@echo 'make TARGET [SEEDS="0 1 2"] [ARGS="..."] [QUICK=1] [PYTHON=python3]'
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+table1: $(INSTALLED) ## Train on MNIST by every method and print Table 1 (QUICK=1: a small budget).
+	$(RUN) -m reproduce table1 --seeds $(SEEDS) $(if $(QUICK),--quick) $(ARGS)
+
+figures: $(INSTALLED) ## Draw the figures from the records there are.
+	$(RUN) -m reproduce figures $(ARGS)
+
+test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+
+venv: $(INSTALLED) ## Make or renew the environment in .venv.
+
+wheel: $(INSTALLED) ## Build the wheel into dist/.
+	@rm -rf build
+	$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## Remove the environment, caches and builds; results and prepared data stay.
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Only after the last install ended well is the environment kept and brought up to date.
+$(INSTALLED): setup.cfg pyproject.toml $(STALE)
+	@"$(PYTHON)" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'PYTHON=$(PYTHON) is not Python 3.11 or newer: name one, as in make PYTHON=python3.11' >&2; \
+	    exit 1; }
+	@echo 'Installing into $(VENV) (a few minutes the first time) ...'
+	@test -z '$(STALE)' || "$(PYTHON)" -m venv --clear $(VENV)
+	@rm -f $(INSTALLED)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(RUN) -I -c '$(IDENTITY)' > $(INSTALLED).part
+	@mv $(INSTALLED).part $(INSTALLED)
