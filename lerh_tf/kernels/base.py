@@ -1,0 +1,131 @@
+"""What Algorithms 3, 4 and 5 have in common: what they are given and what they return."""
+
+import abc
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import tensorflow as tf
+
+from lerh_tf.noise import Noise
+from lerh_tf.objective import Objective
+
+
+State = TypeVar("State")
+
+
+class Estimate(NamedTuple):
+    """What a kernel found.
+
+    Attributes:
+        displacement: m - x, one tensor per variable, in at least float32. Displacements, not
+            positions: a float32 mean of positions loses the digits that the update lives on.
+        chain: the last state of the Markov chain as a position, one tensor per variable in at
+            least float32; empty for kernels without a chain.
+        diagnostics: scalar float tensors by name.
+        is_valid: scalar bool tensor; where it is False nothing finite was found and the
+            displacement is zero.
+    """
+
+    displacement: list[tf.Tensor]
+    chain: list[tf.Tensor]
+    diagnostics: dict[str, tf.Tensor]
+    is_valid: tf.Tensor
+
+
+class Kernel(abc.ABC):
+    """An estimator of the Gaussian nearest to q_{x,tau}, as a pure function of its arguments.
+
+    A kernel holds settings and no state.
+
+    Attributes:
+        diagnostic_names: the keys of `Estimate.diagnostics`, in the order they are stored in.
+        failure: what to say where `Estimate.is_valid` is False.
+    """
+
+    diagnostic_names: ClassVar[tuple[str, ...]]
+    failure: ClassVar[str]
+
+    @property
+    def has_chain(self) -> bool:
+        """Whether a Markov chain goes on from one weight update to the next."""
+        return False
+
+    @abc.abstractmethod
+    def __call__(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        chain: Sequence[tf.Tensor] = (),
+    ) -> Estimate:
+        """Estimates the mean m of the nearest Gaussian.
+
+        Args:
+            objective: f on the current minibatch.
+            anchor: the current weights x, one tensor per variable.
+            tau: variance of the Gaussian (paper's tau), scalar tensor.
+            noise: source of standard normal noise.
+            chain: where the Markov chain starts, one position per variable; ignored by kernels
+                without a chain.
+
+        Returns:
+            The estimate of m, as a displacement from x.
+        """
+
+    @abc.abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Returns the kernel that `get_config` described."""
+        return cls(**config)
+
+
+def working_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the dtype to draw and accumulate in for weights of `dtype`: at least float32."""
+    return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
+
+
+def widest_dtype(dtypes: Sequence[tf.DType]) -> tf.DType:
+    """Returns the dtype for scalars that concern all weights: at least float32."""
+    return tf.float64 if tf.float64 in map(working_dtype, dtypes) else tf.float32
+
+
+def displaced(anchor: Sequence[tf.Tensor], displacement: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns the weights x + d in the dtypes of x; `d` may carry a leading axis of samples."""
+    return [x + tf.cast(d, x.dtype) for x, d in zip(anchor, displacement, strict=True)]
+
+
+def scaled(tau: tf.Tensor, z: Iterable[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns sqrt(tau) z, the displacements of N(x, tau I)."""
+    root = tf.sqrt(tau)
+    return [tf.cast(root, z_v.dtype) * z_v for z_v in z]
+
+
+def fold_blocks(
+    step: Callable[[tf.Tensor, int, State], State], samples: int, size: int, state: State
+) -> State:
+    """Folds `step` over the blocks of `samples` samples, in a loop in the graph.
+
+    The last block stands after the loop, so that its samples can be fewer and yet the number of
+    nodes does not depend on `samples`.
+
+    Args:
+        step: takes (block, samples in it, state) to the new state.
+        samples: the number of samples in all.
+        size: the number of samples of a full block.
+        state: nest of tensors whose shapes `step` keeps.
+
+    Returns:
+        The last state.
+    """
+    full = (samples - 1) // size
+    block, state = tf.while_loop(
+        lambda block, _: block < full,
+        lambda block, state: (block + 1, step(block, size, state)),
+        (tf.constant(0, tf.int64), state),
+        parallel_iterations=1,
+    )
+    return step(block, samples - full * size, state)

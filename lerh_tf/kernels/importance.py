@@ -1,0 +1,177 @@
+"""Algorithm 4: the mean of q_{x,tau} by importance sampling, without a gradient."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf.kernels.base import (
+    Estimate,
+    Kernel,
+    displaced,
+    fold_blocks,
+    scaled,
+    widest_dtype,
+    working_dtype,
+)
+from lerh_tf.noise import Noise, block_size
+from lerh_tf.objective import Objective
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+@dataclasses.dataclass(frozen=True)
+class ImportanceSampling(Kernel):
+    """Estimates the mean of q_{x,tau} by importance sampling from the Gaussian.
+
+    x^j = x + sqrt(tau) z^j, z^j ~ N(0, I), w^j = exp(-loss_multiplier * f(x^j)),
+    m = sum_j w^j x^j / sum_j w^j.
+
+    No gradient of f is taken, so f need not have one. Samples with an infinite or NaN loss get
+    weight zero. Memory does not depend on the number of samples.
+
+    Its diagnostics are `effective_sample_size`, (sum w)^2 / sum w^2; `local_entropy`, the
+    estimate of F_tau for the loss `loss_multiplier * f`; `standard_error`, of m, as the root of
+    its total variance; `non_finite`, the number of samples without a finite loss.
+
+    Args:
+        samples: number of samples (paper's J), a positive integer. Defaults to 1000.
+        loss_multiplier: factor on f in the weights, an inverse temperature; the minibatch size
+            turns a mean loss into a sum. Defaults to 1, f itself.
+
+    Raises:
+        ValueError: `samples` is no positive integer or `loss_multiplier` not positive and finite.
+
+    References:
+        Algorithm 4 and equation (IS) of Section 5.1.2.
+    """
+
+    samples: int = 1000
+    loss_multiplier: float = 1.0
+
+    diagnostic_names: ClassVar[tuple[str, ...]] = (
+        "effective_sample_size",
+        "local_entropy",
+        "standard_error",
+        "non_finite",
+    )
+    failure: ClassVar[str] = (
+        "ImportanceSampling: the loss is infinite or NaN at every sample, so no weight is "
+        "positive. The weights were left as they were. Try a smaller tau."
+    )
+
+    def __post_init__(self) -> None:
+        integer_at_least("samples", self.samples, 1)
+        positive_float("loss_multiplier", self.loss_multiplier)
+
+    def __call__(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        chain: Sequence[tf.Tensor] = (),
+    ) -> Estimate:
+        """See `Kernel`."""
+        shapes = [x.shape for x in anchor]
+
+        def add_block(block: tf.Tensor, samples: int, sums: _Sums) -> _Sums:
+            z = noise(block, samples)
+            losses = objective.vectorized(displaced(anchor, scaled(tau, z)))
+            return sums.add(-self.loss_multiplier * tf.cast(losses, sums.weight.dtype), z)
+
+        sums = fold_blocks(add_block, self.samples, block_size(shapes), _Sums.zero(anchor))
+        means = sums.means()
+        displacement = scaled(tau, map(tf.reshape, means, shapes))
+        diagnostics = self._diagnostics(sums, means, tau)
+        return Estimate(displacement, [], diagnostics, is_valid=sums.weight[0] > 0.0)
+
+    def _diagnostics(
+        self, sums: "_Sums", means: Sequence[tf.Tensor], tau: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        log_samples = tf.math.log(tf.cast(self.samples, sums.weight.dtype))
+        return {
+            "effective_sample_size": tf.math.divide_no_nan(sums.weight[0] ** 2, sums.weight[1]),
+            "local_entropy": log_samples - sums.largest - tf.math.log(sums.weight[0]),
+            "standard_error": tf.sqrt(tf.cast(tau, sums.spread.dtype) * sums.variance_of(means)),
+            "non_finite": sums.non_finite,
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return dataclasses.asdict(self)
+
+
+class _Sums(NamedTuple):
+    """Streamed sums over the samples; all weights are divided by exp(largest).
+
+    Attributes:
+        largest: the largest log weight so far.
+        weight: sum w and sum w^2.
+        moment: per variable, sum w z and sum w^2 z, flattened, shape [2, size].
+        spread: sum w^2 |z|^2.
+        non_finite: number of samples without a finite loss.
+    """
+
+    largest: tf.Tensor
+    weight: tf.Tensor
+    moment: list[tf.Tensor]
+    spread: tf.Tensor
+    non_finite: tf.Tensor
+
+    @classmethod
+    def zero(cls, anchor: Sequence[tf.Tensor]) -> "_Sums":
+        dtype = widest_dtype([x.dtype for x in anchor])
+        moment = [tf.zeros([2, x.shape.num_elements()], working_dtype(x.dtype)) for x in anchor]
+        zero = tf.zeros([], dtype)
+        return cls(tf.constant(-float("inf"), dtype), tf.zeros([2], dtype), moment, zero, zero)
+
+    def add(self, log_weights: tf.Tensor, z: Sequence[tf.Tensor]) -> "_Sums":
+        """Returns the sums with one block of samples added.
+
+        Args:
+            log_weights: shape [samples]; those that are not finite count as minus infinity.
+            z: the samples' noise, shape [samples, *shape] per variable.
+        """
+        finite = tf.math.is_finite(log_weights)
+        log_weights = tf.where(finite, log_weights, -float("inf"))
+        largest = tf.maximum(self.largest, tf.reduce_max(log_weights))
+        # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
+        shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
+        rescale = _with_square(tf.exp(self.largest - shift))
+        w = _with_square(tf.exp(log_weights - shift))
+        flat = [tf.reshape(z_v, [z_v.shape[0], -1]) for z_v in z]
+        square_norms = tf.add_n([tf.cast(tf.reduce_sum(f * f, 1), w.dtype) for f in flat])
+        return _Sums(
+            largest,
+            self.weight * rescale + tf.reduce_sum(w, 1),
+            [
+                m * tf.cast(rescale, m.dtype)[:, None] + tf.cast(w, m.dtype) @ f
+                for m, f in zip(self.moment, flat, strict=True)
+            ],
+            self.spread * rescale[1] + tf.reduce_sum(w[1] * square_norms),
+            self.non_finite + tf.reduce_sum(tf.cast(~finite, self.non_finite.dtype)),
+        )
+
+    def means(self) -> list[tf.Tensor]:
+        """Returns the weighted mean of z, flattened; zero if no sample has a positive weight."""
+        return [tf.math.divide_no_nan(m[0], tf.cast(self.weight[0], m.dtype)) for m in self.moment]
+
+    def variance_of(self, means: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the total variance of the weighted mean of z: sum w^2 |z - mean|^2 / (sum w)^2."""
+        dtype = self.spread.dtype
+        cross = tf.add_n(
+            [
+                tf.cast(tf.reduce_sum(mean * moment[1]), dtype)
+                for mean, moment in zip(means, self.moment, strict=True)
+            ]
+        )
+        square = tf.add_n([tf.cast(tf.reduce_sum(mean**2), dtype) for mean in means])
+        total = self.spread - 2.0 * cross + square * self.weight[1]
+        return tf.math.divide_no_nan(tf.maximum(total, 0.0), self.weight[0] ** 2)
+
+
+def _with_square(w: tf.Tensor) -> tf.Tensor:
+    return tf.stack([w, w * w])

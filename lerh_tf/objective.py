@@ -1,0 +1,285 @@
+"""f on the current minibatch as a pure function of the weights.
+
+Keras hands an optimizer gradients; Algorithms 3-5 need the loss, and its gradient, at hundreds of
+other weights. `CapturedLoss` remembers the graph of the loss that a train step has just built, and
+`Objective` replays the piece of it that lies between the weights and the loss.
+
+Whatever that piece reads from outside itself (inputs, labels, dropout seeds, moving statistics)
+keeps the value it has in the train step, so all evaluations of one weight update see the same
+minibatch and the same dropout masks, and no variable moves while they run.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+Variable = keras.Variable | tf.Variable
+Weights = Sequence[tf.Tensor]
+
+_SHAPE_ONLY = frozenset({"VariableShape", "VarIsInitializedOp"})
+_EXPLICIT_DOOR = (
+    "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
+    "a function of the weights instead of replaying its graph."
+)
+
+
+class ReplayError(ValueError):
+    """The loss of this train step can't be evaluated at other weights by replaying its graph."""
+
+
+def native(variable: Variable) -> tf.Variable:
+    """Returns the `tf.Variable` inside a Keras variable, or `variable` itself."""
+    return variable.value if isinstance(variable, keras.Variable) else variable
+
+
+class CapturedLoss:
+    """A loss tensor together with its graph as it stood when the loss was computed.
+
+    Args:
+        loss: scalar symbolic tensor, the minibatch loss; any floating dtype.
+
+    Raises:
+        ReplayError: `loss` is an eager tensor, which has no graph to replay.
+        ValueError: `loss` is no scalar.
+    """
+
+    def __init__(self, loss: tf.Tensor):
+        if not tf.is_symbolic_tensor(loss):
+            raise ReplayError(
+                "The loss was computed eagerly, so there is no graph to replay at other weights "
+                f"(`run_eagerly=True`?). Compile the model without it. {_EXPLICIT_DOOR} "
+                f"Received: loss={loss!r}"
+            )
+        if loss.shape.rank not in (0, None):
+            raise ValueError(f"The loss must be a scalar. Received: loss={loss!r}")
+        self.graph = loss.graph
+        # A node of our own: the loss may be a bare read of a variable.
+        self.name = tf.identity(loss).name
+        # Taken now: a later `tape.gradient` rewrites control flow in place.
+        self.graph_def = self.graph.as_graph_def()
+
+
+class Objective:
+    """The minibatch loss f as a pure function of the weights that it depends on.
+
+    Args:
+        captured: the loss and its graph; must belong to the graph being traced.
+        variables: the trainable weights.
+
+    Attributes:
+        is_used: per variable, whether f depends on it. The `weights` arguments below hold one
+            tensor per variable that is used, in the order of `variables`.
+
+    Raises:
+        ReplayError: the loss belongs to another graph, or between a weight and the loss stands
+            control flow, a nested function, or an operation that reads the weight in a way that
+            can't be redirected.
+    """
+
+    def __init__(self, captured: CapturedLoss, variables: Sequence[Variable]):
+        _check_same_graph(captured)
+        self._graph = captured.graph
+        self._loss = captured.name
+        cut = _Cut(captured, variables)
+        self._piece = cut.piece
+        self._constants = cut.constants
+        used = sorted(set(cut.reads.values()))
+        self.is_used = tuple(index in used for index in range(len(variables)))
+        self._reads = {read: used.index(index) for read, index in cut.reads.items()}
+
+    def __call__(self, weights: Weights) -> tf.Tensor:
+        """Returns f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            Scalar tensor, the loss, in the dtype the model computes it in.
+        """
+        inputs = {read: tf.identity(weights[index]) for read, index in self._reads.items()}
+        for name in self._constants:
+            inputs[name] = tf.identity(self._graph.get_tensor_by_name(name))
+        return self._replay(inputs)
+
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """Returns grad f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            One tensor per used variable, of its shape and dtype.
+
+        Raises:
+            ReplayError: an operation between a weight and the loss has a custom gradient, whose
+                backward pass would see the tensors of the original graph.
+        """
+        self._check_gradient()
+        # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
+        local = [tf.identity(weight) for weight in weights]
+        gradients = tf.gradients(self(local), local, unconnected_gradients="zero")
+        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+    def vectorized(self, stacked: Weights) -> tf.Tensor:
+        """Returns f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            Tensor of shape [samples], the losses.
+        """
+        return tf.reshape(vectorize(self, stacked), [stacked[0].shape[0]])
+
+    def _replay(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        (loss,) = tf.graph_util.import_graph_def(
+            self._piece, input_map=inputs, return_elements=[self._loss], name="f"
+        )
+        return loss
+
+    def _check_gradient(self) -> None:
+        for node in self._piece.node:
+            if "_gradient_op_type" in node.attr:
+                raise ReplayError(
+                    f"Operation '{node.name}' has a custom gradient (`tf.custom_gradient`; "
+                    "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
+                    "original weights and return a wrong gradient. Use a gradient-free sampler "
+                    f"(`ImportanceSampling`), or: {_EXPLICIT_DOOR}"
+                )
+
+
+def vectorize(function: Callable[[Weights], Any], stacked: Weights, fallback: bool = True) -> Any:
+    """Maps `function` over the leading axis of every tensor in `stacked`."""
+    # Convolutions with one kernel per sample have no vectorised form.
+    return tf.vectorized_map(function, list(stacked), fallback_to_while_loop=fallback)
+
+
+def _check_same_graph(captured: CapturedLoss) -> None:
+    current = tf.compat.v1.get_default_graph()
+    if captured.graph is not current:
+        raise ReplayError(
+            "The loss that `scale_loss` received belongs to another graph than the one that "
+            "`apply` runs in, so it is not the loss of this weight update. Call both in the same "
+            f"`tf.function`. Received: loss graph={captured.graph}, current graph={current}"
+        )
+
+
+def _handle_name(graph: tf.Graph, variable: Variable) -> str:
+    # Not in TensorFlow's public interface: tests/lerh_tf/test_private_api.py watches it.
+    return str(graph.capture(native(variable).handle).op.name)
+
+
+class _Cut:
+    """The nodes between the reads of the weights and the loss, as a graph of their own."""
+
+    def __init__(self, captured: CapturedLoss, variables: Sequence[Variable]):
+        self._nodes = {node.name: node for node in captured.graph_def.node}
+        self._handles = {
+            _handle_name(captured.graph, variable): index
+            for index, variable in enumerate(variables)
+        }
+        self._labels = [getattr(variable, "path", variable.name) for variable in variables]
+        self.reads: dict[str, int] = {}
+        self.constants: list[str] = []
+        self.piece = tf.compat.v1.GraphDef(versions=captured.graph_def.versions)
+        # A dictionary for its order: inputs stand before their consumers.
+        self._dependent = dict.fromkeys(self._find_dependent(_node_name(captured.name)))
+        if not self._dependent:
+            raise ReplayError(
+                "The loss does not depend on any of the weights it is to be minimised over. "
+                f"Received: variables={self._labels}"
+            )
+        for name in self._dependent:
+            self._add(self._nodes[name])
+
+    def _find_dependent(self, loss: str) -> list[str]:
+        """Returns the loss's ancestors that depend on a weight, inputs before consumers."""
+        dependent: dict[str, bool] = {}
+        stack = [loss]
+        while stack:
+            name = stack[-1]
+            if name in dependent:
+                stack.pop()
+                continue
+            inputs = list(_data_inputs(self._nodes[name])) if name in self._nodes else []
+            missing = [i for i in inputs if i not in dependent]
+            if missing:
+                stack.extend(missing)
+                continue
+            dependent[name] = self._reads_weight(name, inputs) or any(dependent[i] for i in inputs)
+            stack.pop()
+        return [name for name, is_dependent in dependent.items() if is_dependent]
+
+    def _reads_weight(self, name: str, inputs: list[str]) -> bool:
+        node = self._nodes.get(name)
+        if node is None or node.op in _SHAPE_ONLY:
+            return False
+        return any(source in self._handles for source in inputs)
+
+    def _add(self, node: Any) -> None:
+        if node.op == "ReadVariableOp" and _node_name(node.input[0]) in self._handles:
+            self.reads[f"{node.name}:0"] = self._handles[_node_name(node.input[0])]
+        elif node.op == "ResourceGather" and _node_name(node.input[0]) in self._handles:
+            self._add_gather(node)
+        else:
+            self._check_replayable(node)
+            self._copy(node)
+
+    def _copy(self, node: Any) -> None:
+        copy = self.piece.node.add()
+        copy.CopyFrom(node)
+        copy.attr.pop("_class", None)
+        del copy.input[:]
+        for source in node.input:
+            if not source.startswith("^"):
+                copy.input.append(source)
+                self._record_constant(source)
+
+    def _add_gather(self, node: Any) -> None:
+        """Rewrites a gather from a variable as a gather from a tensor."""
+        handle, indices = node.input[0], node.input[1]
+        weight, axis = f"{node.name}/weight", f"{node.name}/axis"
+        self.reads[f"{weight}:0"] = self._handles[_node_name(handle)]
+        self._record_constant(indices)
+        constant = self.piece.node.add(name=axis, op="Const")
+        constant.attr["dtype"].type = tf.int32.as_datatype_enum
+        constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(0, tf.int32))
+        gather = self.piece.node.add(name=node.name, op="GatherV2")
+        gather.input.extend([weight, indices, axis])
+        gather.attr["Tparams"].type = node.attr["dtype"].type
+        gather.attr["Tindices"].type = node.attr["Tindices"].type
+        gather.attr["Taxis"].type = tf.int32.as_datatype_enum
+        gather.attr["batch_dims"].i = node.attr["batch_dims"].i
+
+    def _record_constant(self, source: str) -> None:
+        if _node_name(source) not in self._dependent and _tensor_name(source) not in self.constants:
+            self.constants.append(_tensor_name(source))
+
+    def _check_replayable(self, node: Any) -> None:
+        if any(value.HasField("func") for value in node.attr.values()):
+            raise ReplayError(
+                f"Between the weights and the loss stands a nested function: operation "
+                f"'{node.name}' ({node.op}), as LSTM, GRU, `tf.cond`, `tf.while_loop` and "
+                f"`tf.map_fn` make. Its weights can't be redirected. {_EXPLICIT_DOOR}"
+            )
+        touched = [self._handles[s] for s in _data_inputs(node) if s in self._handles]
+        if touched:
+            raise ReplayError(
+                f"Operation '{node.name}' ({node.op}) reads the weight "
+                f"'{self._labels[touched[0]]}' by its handle, which can't be redirected to other "
+                f"values. {_EXPLICIT_DOOR}"
+            )
+
+
+def _node_name(source: str) -> str:
+    return source.partition(":")[0]
+
+
+def _tensor_name(source: str) -> str:
+    return source if ":" in source else f"{source}:0"
+
+
+def _data_inputs(node: Any) -> Iterator[str]:
+    return (_node_name(source) for source in node.input if not source.startswith("^"))

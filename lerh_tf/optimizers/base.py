@@ -1,0 +1,293 @@
+"""What Algorithms 1 and 2 share: the outer loop as a Keras optimizer."""
+
+import random
+import threading
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf.kernels.base import Estimate, Kernel, widest_dtype, working_dtype
+from lerh_tf.noise import PhiloxNoise
+from lerh_tf.objective import CapturedLoss, Objective, Variable, native
+
+Schedule = keras.optimizers.schedules.LearningRateSchedule
+
+_SEEDS = 2**32
+
+
+class GaussianApproximation(keras.optimizers.Optimizer):
+    """x_{k+1} = m, the mean of the Gaussian nearest to q_{x_k,tau}.
+
+    The update reaches Keras as the gradient g = (x - m) / tau and is x -= learning_rate * g, so
+    that clipping, weight decay, averages, accumulation and constraints act on it once per weight
+    update. With the learning rate tied to tau, its default, it is x = m.
+
+    The optimizer's variables, whose order is the file format, are: iteration; the learning rate
+    and tau, each if given as a number; what Keras's `build` adds; one scalar per diagnostic; for
+    kernels with a chain a flag (has it started?) and one position per weight.
+
+    Args:
+        tau: variance of the Gaussian (paper's tau), a positive number or a Keras
+            `LearningRateSchedule` of the raw update counter.
+        kernel: the estimator of m.
+        seed: integer in [0, 2**32); None draws one from Python's `random`.
+        learning_rate: number or schedule; None ties it to tau at each step.
+        name: the optimizer's name.
+        **kwargs: arguments of `keras.optimizers.Optimizer`.
+
+    Raises:
+        ValueError: `tau` is not positive and finite, or `seed` out of range.
+    """
+
+    def __init__(
+        self,
+        tau: float | Schedule,
+        kernel: Kernel,
+        seed: int | None,
+        learning_rate: float | Schedule | None,
+        name: str,
+        **kwargs: Any,
+    ):
+        if not isinstance(tau, Schedule):
+            tau = positive_float("tau", tau)
+        seed = random.randrange(_SEEDS) if seed is None else _checked_seed(seed)
+        rate = _TiedToTau(self) if learning_rate is None else _as_float(learning_rate)
+        super().__init__(learning_rate=rate, name=name, **kwargs)
+        self._kernel = kernel
+        self._seed = seed
+        self._captured = _CapturedLosses()
+        self._tau = tau if isinstance(tau, Schedule) else self._scalar("tau", tau)
+
+    @property
+    def tau(self) -> Any:
+        """Variance of the Gaussian (paper's tau) at the coming update; settable if a number."""
+        return self._tau(self._iterations) if isinstance(self._tau, Schedule) else self._tau
+
+    @tau.setter
+    def tau(self, tau: float) -> None:
+        if isinstance(self._tau, Schedule):
+            raise TypeError(
+                "`tau` follows a schedule and can't be set; construct the optimizer with a number "
+                f"to set it later. Received: tau={tau}"
+            )
+        self._tau.assign(positive_float("tau", tau))
+
+    @property
+    def learning_rate(self) -> Any:
+        """Factor on the gradient of the regularized loss; tau unless given."""
+        return self._get_current_learning_rate()
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: float | Schedule) -> None:
+        if isinstance(self._learning_rate, _TiedToTau):
+            raise TypeError(
+                "The learning rate is tied to `tau` and can't be set on its own: set `tau`, or "
+                "construct the optimizer with a `learning_rate` to set it later. "
+                f"Received: learning_rate={learning_rate}"
+            )
+        keras.optimizers.Optimizer.learning_rate.fset(self, learning_rate)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the noise."""
+        return self._seed
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """What the kernel reported at the last weight update, by name; empty before `build`."""
+        if not self.built:
+            return {}
+        names = self._kernel.diagnostic_names
+        return {name: float(v.numpy()) for name, v in zip(names, self._diagnostics, strict=True)}
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        """Creates the optimizer's variables for a list of trainable weights."""
+        if self.built:
+            return
+        super().build(variables)
+        self._diagnostics = [self._scalar(name, 0.0) for name in self._kernel.diagnostic_names]
+        if self._kernel.has_chain:
+            self._chain_started = self._scalar("chain_started", 0.0)
+            self._chain = [
+                self.add_variable(v.shape, dtype=working_dtype(v.dtype).name, name="chain")
+                for v in variables
+            ]
+
+    def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
+        """Captures the minibatch loss, before Keras's train step differentiates it.
+
+        Args:
+            loss: scalar symbolic tensor.
+
+        Returns:
+            The loss without a gradient: the kernel takes the only ones there are.
+
+        Raises:
+            ReplayError: the loss was computed eagerly.
+        """
+        self._captured.put(CapturedLoss(loss))
+        return tf.stop_gradient(loss)
+
+    def apply(
+        self,
+        grads: Sequence[tf.Tensor | None],
+        trainable_variables: Sequence[Variable] | None = None,
+    ) -> None:
+        """Moves the weights to m, given the loss that `scale_loss` captured.
+
+        Args:
+            grads: ignored; the stock train step passes None for every weight.
+            trainable_variables: the weights; may be left out once the optimizer is built.
+
+        Raises:
+            ValueError: no loss was captured in this train step.
+            ReplayError: the captured loss can't be evaluated at other weights.
+        """
+        captured = self._captured.take()
+        variables = list(
+            self._trainable_variables if trainable_variables is None else trainable_variables
+        )
+        self.build(variables)
+        objective = Objective(captured, variables)
+        super().apply(self._gradients(objective, variables), variables)
+
+    def update_step(
+        self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
+    ) -> None:
+        """x -= learning_rate * g."""
+        self.assign_sub(variable, tf.cast(learning_rate, gradient.dtype) * gradient)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the kernel."""
+        config = super().get_config()
+        if isinstance(self._learning_rate, _TiedToTau):
+            config["learning_rate"] = None
+        if isinstance(self._tau, Schedule):
+            config["tau"] = keras.optimizers.schedules.serialize(self._tau)
+        else:
+            config["tau"] = float(self._tau.numpy())
+        config["seed"] = self._seed
+        return config
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> "GaussianApproximation":
+        """Returns the optimizer that `get_config` described."""
+        config = {
+            name: keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
+            if isinstance(value, dict)
+            else value
+            for name, value in config.items()
+        }
+        return cls(**config)
+
+    def _gradients(
+        self, objective: Objective, variables: Sequence[Variable]
+    ) -> list[tf.Tensor | None]:
+        """Returns (x - m) / tau per variable, None where the loss does not depend on it."""
+        used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
+        estimate = self._estimate(objective, used)
+        self._record(estimate, used)
+        tau = tf.convert_to_tensor(self.tau)
+        # Keras divides by the factor that it believes the loss was multiplied by.
+        scale = -(self.loss_scale_factor or 1.0)
+        gradients = iter(
+            [
+                tf.cast(scale * d / tf.cast(tau, d.dtype), v.dtype)
+                for d, v in zip(estimate.displacement, used, strict=True)
+            ]
+        )
+        return [next(gradients) if is_used else None for is_used in objective.is_used]
+
+    def _estimate(self, objective: Objective, variables: Sequence[Variable]) -> Estimate:
+        anchor = [tf.convert_to_tensor(native(v)) for v in variables]
+        dtypes = [working_dtype(x.dtype) for x in anchor]
+        shapes = [x.shape for x in anchor]
+        update = tf.convert_to_tensor(native(self._iterations))
+        noise = PhiloxNoise(self._seed, update, shapes, dtypes)
+        tau = tf.cast(tf.convert_to_tensor(self.tau), widest_dtype(dtypes))
+        return self._kernel(objective, anchor, tau, noise, self._chain_start(anchor, variables))
+
+    def _chain_start(
+        self, anchor: Sequence[tf.Tensor], variables: Sequence[Variable]
+    ) -> list[tf.Tensor]:
+        """Returns the last state of the chain, or the weights if there is none yet."""
+        if not self._kernel.has_chain:
+            return []
+        started = tf.convert_to_tensor(self._chain_started) > 0.0
+        slots = [tf.convert_to_tensor(self._chain[self._get_variable_index(v)]) for v in variables]
+        # A value assigned in `build` would be lost where `fit` builds while tracing.
+        return [
+            tf.where(started, slot, tf.cast(x, slot.dtype))
+            for slot, x in zip(slots, anchor, strict=True)
+        ]
+
+    def _record(self, estimate: Estimate, variables: Sequence[Variable]) -> None:
+        # Compiled by XLA the assertion vanishes; the displacement is zero there and here.
+        tf.debugging.Assert(estimate.is_valid, [self._kernel.failure])
+        for name, slot in zip(self._kernel.diagnostic_names, self._diagnostics, strict=True):
+            self.assign(slot, estimate.diagnostics[name])
+        if self._kernel.has_chain:
+            self.assign(self._chain_started, 1.0)
+            for v, state in zip(variables, estimate.chain, strict=True):
+                self.assign(self._chain[self._get_variable_index(v)], state)
+
+    def _scalar(self, name: str, value: float) -> keras.Variable:
+        initializer = keras.initializers.Constant(value)
+        return self.add_variable(
+            (), initializer, dtype="float32", aggregation="only_first_replica", name=name
+        )
+
+
+class _TiedToTau:
+    """A learning rate that is the optimizer's tau whenever Keras asks for it."""
+
+    def __init__(self, optimizer: GaussianApproximation):
+        self._optimizer = optimizer
+
+    def __call__(self) -> Any:
+        return self._optimizer.tau
+
+    def get_config(self) -> dict[str, Any]:
+        """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""
+        return {}
+
+
+class _CapturedLosses:
+    """The loss on its way from `scale_loss` to `apply`; replicas trace in threads of their own."""
+
+    def __init__(self) -> None:
+        self._losses: dict[int, CapturedLoss] = {}
+
+    def put(self, loss: CapturedLoss) -> None:
+        self._losses[threading.get_ident()] = loss
+
+    def take(self) -> CapturedLoss:
+        try:
+            return self._losses.pop(threading.get_ident())
+        except KeyError:
+            raise ValueError(
+                "`apply` received gradients but no loss: this optimizer evaluates the minibatch "
+                "loss at other weights, so gradients are not enough. Train with `model.fit`, or "
+                "call `optimizer.step(closure, variables)` in a hand-written loop. Under the "
+                "mixed_float16 policy compile the model with `auto_scale_loss=False`: a wrapping "
+                "`LossScaleOptimizer` does not forward the loss."
+            ) from None
+
+
+def _checked_seed(seed: Any) -> int:
+    seed = integer_at_least("seed", seed, 0)
+    if seed >= _SEEDS:
+        raise ValueError(f"`seed` must be below 2**32. Received: seed={seed}")
+    return seed
+
+
+def _as_float(learning_rate: Any) -> Any:
+    """Returns numbers as the float that Keras asks for, anything else as it is."""
+    is_number = isinstance(learning_rate, Real) and not isinstance(learning_rate, bool)
+    return float(learning_rate) if is_number else learning_rate

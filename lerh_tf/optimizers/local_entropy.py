@@ -1,0 +1,76 @@
+"""Algorithm 1: minimisation of local entropy by the mean of q_{x,tau}."""
+
+from typing import Any
+
+import keras
+
+from lerh_tf.kernels.base import Kernel
+from lerh_tf.kernels.importance import ImportanceSampling
+from lerh_tf.optimizers.base import GaussianApproximation, Schedule
+
+_SAMPLERS: dict[str, type[Kernel]] = {"importance_sampling": ImportanceSampling}
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+class LocalEntropy(GaussianApproximation):
+    """Minimises the local entropy F_tau by moving to the mean of q_{x,tau}.
+
+    q_{x,tau}(x') is proportional to exp(-f(x') - |x - x'|^2 / (2 tau)),
+    x_{k+1} = E_{X ~ q_{x_k,tau}}(X) = x_k - tau grad F_tau(x_k).
+
+    f is the loss of the current minibatch: each call of a train step is one weight update, whose
+    expectation the sampler estimates from many evaluations of f.
+
+    Args:
+        tau: variance of the Gaussian (paper's tau), a positive number or a Keras
+            `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
+        sampler: the estimator of the expectation, a kernel or the name of one with the paper's
+            settings: "importance_sampling". Defaults to "importance_sampling".
+        seed: integer in [0, 2**32), seed of the noise; None draws one from Python's `random`,
+            which `keras.utils.set_random_seed` sets. Defaults to None.
+        learning_rate: factor eta on grad F_tau, a number or schedule; None ties it to tau, the
+            paper's update (Remark 3.2). Defaults to None.
+        name: the optimizer's name. Defaults to "local_entropy".
+        **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
+            `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
+
+    Raises:
+        ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name, or
+            `seed` out of range.
+
+    References:
+        Algorithm 1; equations (graddescent) and (gradient) of Section 3.1.
+    """
+
+    def __init__(
+        self,
+        tau: float | Schedule = 0.01,
+        sampler: str | Kernel = "importance_sampling",
+        seed: int | None = None,
+        learning_rate: float | Schedule | None = None,
+        name: str = "local_entropy",
+        **kwargs: Any,
+    ):
+        kernel = _sampler(sampler)
+        super().__init__(tau, kernel, seed, learning_rate, name, **kwargs)
+
+    @property
+    def sampler(self) -> Kernel:
+        """The estimator of the expectation."""
+        return self._kernel
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        sampler = keras.saving.serialize_keras_object(self._kernel)
+        return {**super().get_config(), "sampler": sampler}
+
+
+def _sampler(sampler: str | Kernel) -> Kernel:
+    if isinstance(sampler, tuple(_SAMPLERS.values())):
+        return sampler
+    if isinstance(sampler, str) and sampler in _SAMPLERS:
+        return _SAMPLERS[sampler]()
+    raise ValueError(
+        f"`sampler` must be a sampling kernel or one of {sorted(_SAMPLERS)}. "
+        f"Received: sampler={sampler!r}"
+    )
