@@ -26,7 +26,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help venv table1 figures test wheel clean stale
+.PHONY: help table1 figures test venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [ARGS="..."] [QUICK=1] [PYTHON=python3]'
@@ -48,7 +48,7 @@ venv: $(INSTALLED) ## Make or renew the environment in .venv.
 
 wheel: $(INSTALLED) ## Build the wheel into dist/.
 	@rm -rf build
-	$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(RUN) -m pip wheel -qq --no-deps --wheel-dir dist .
 
 clean: ## Remove the environment, caches and builds; results and prepared data stay.
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -56,12 +56,12 @@ clean: ## Remove the environment, caches and builds; results and prepared data s
 
 # Only after the last install ended well is the environment kept and brought up to date.
 $(INSTALLED): setup.cfg pyproject.toml $(STALE)
-	@"$(PYTHON)" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	    echo 'PYTHON=$(PYTHON) is not Python 3.11 or newer: name one, as in make PYTHON=python3.11' >&2; \
+	@"$(PYTHON)" -I -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	    echo 'PYTHON=$(PYTHON) is not Python 3.11, 3.12 or 3.13: name one, PYTHON=python3.12' >&2; \
 	    exit 1; }
 	@echo 'Installing into $(VENV) (a few minutes the first time) ...'
 	@test -z '$(STALE)' || "$(PYTHON)" -m venv --clear $(VENV)
 	@rm -f $(INSTALLED)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(RUN) -m pip install -qq --disable-pip-version-check --editable '.[test]'
 	@$(RUN) -I -c '$(IDENTITY)' > $(INSTALLED).part
 	@mv $(INSTALLED).part $(INSTALLED)

@@ -1,0 +1,201 @@
+"""Who may import whom: `reproduce` -> `lerh_tf`, and the layers within each."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("lerh_tf", "reproduce")
+Graph = Mapping[str, frozenset[str]]
+
+# The library from the bottom up; a module that is named in no layer belongs to the lowest.
+LAYERS = ("lerh_tf.kernels", "lerh_tf.optimizers", "lerh_tf.callbacks")
+
+
+class Rule(NamedTuple):
+    """No module of `whose` (but those of `but`) reaches a module of `never`, directly or not."""
+
+    name: str
+    whose: tuple[str, ...]
+    never: tuple[str, ...]
+    but: tuple[str, ...] = ()
+
+
+RULES = (
+    Rule(
+        "the library knows nothing of the experiments, of plots and of data sets",
+        whose=("lerh_tf",),
+        never=("reproduce", "matplotlib", "tensorflow_datasets", "pandas"),
+    ),
+    Rule(
+        "schedules and objective use neither kernels nor optimizers",
+        whose=("lerh_tf",),
+        never=LAYERS,
+        but=("lerh_tf.__init__", *LAYERS),
+    ),
+    Rule("kernels use no optimizer", whose=("lerh_tf.kernels",), never=LAYERS[1:]),
+    Rule("optimizers use no callback", whose=("lerh_tf.optimizers",), never=LAYERS[2:]),
+    Rule(
+        "no part of the library goes through its front door",
+        whose=("lerh_tf",),
+        never=("lerh_tf.__init__",),
+        but=("lerh_tf.__init__",),
+    ),
+    Rule(
+        "the oracles are an independent witness",
+        whose=("lerh_tf.oracles",),
+        never=(*LAYERS, "lerh_tf.objective", "tensorflow", "keras"),
+    ),
+    Rule(
+        "rendering reads records and never trains",
+        whose=("reproduce.figures", "reproduce.render", "reproduce.tables"),
+        never=("reproduce.training", "reproduce.methods", "lerh_tf", "tensorflow", "keras"),
+    ),
+)
+
+
+def within(module: str, names: Collection[str]) -> bool:
+    """Whether `module` is one of `names` or lies below one."""
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the packages below `root` by its dotted name, `__init__` spelled out."""
+    paths = (path for package in PACKAGES for path in (root / package).rglob("*.py"))
+    return {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
+
+
+def imported(tree: ast.AST, module: str) -> Iterator[tuple[str, str | None]]:
+    """The (module, name) of every import in `tree`, lazy and type-checking ones included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = module.split(".")[: -node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            yield from ((base, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("import_module", "__import__")
+        ):
+            values = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+            yield from ((value, None) for value in values if isinstance(value, str))
+
+
+def resolve(base: str, name: str | None, known: Collection[str]) -> str:
+    """The module that `from base import name` loads, as `modules` spells it."""
+    candidates = [f"{base}.{name}.__init__", f"{base}.{name}", f"{base}.__init__"]
+    return next((found for found in candidates if found in known), base)
+
+
+def read(root: Path) -> Graph:
+    """What each module below `root` imports."""
+    known = modules(root)
+    return {
+        module: frozenset(
+            resolve(base, name, known)
+            for base, name in imported(ast.parse(path.read_text(encoding="utf-8")), module)
+        )
+        for module, path in known.items()
+    }
+
+
+def reached(graph: Graph, start: str) -> dict[str, tuple[str, ...]]:
+    """Every module that `start` imports, directly or not, with the way there."""
+    ways: dict[str, tuple[str, ...]] = {start: (start,)}
+    queue = [start]
+    for module in queue:
+        for target in sorted(graph.get(module, frozenset()) - ways.keys()):
+            ways[target] = (*ways[module], target)
+            queue.append(target)
+    return ways
+
+
+def violations(graph: Graph, rule: Rule) -> list[str]:
+    """Each way along which `rule` is broken."""
+    sources = [module for module in graph if within(module, rule.whose)]
+    return [
+        " -> ".join(way)
+        for source in sources
+        if not within(source, rule.but)
+        for target, way in reached(graph, source).items()
+        if target != source and within(target, rule.never)
+    ]
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return read(ROOT)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_arrow_holds(graph: Graph, rule: Rule) -> None:
+    assert violations(graph, rule) == []
+
+
+def test_graph_holds_both_packages(graph: Graph) -> None:
+    assert {f"{package}.__init__" for package in PACKAGES} <= graph.keys()
+    experiments = (targets for module, targets in graph.items() if within(module, ["reproduce"]))
+    assert any(within(target, ["lerh_tf"]) for targets in experiments for target in targets)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "rule"),
+    [
+        ("lerh_tf.objective", "import matplotlib.pyplot as plt", 0),
+        ("lerh_tf.kernels.sgld", "def f():\n    from reproduce import data", 0),
+        ("lerh_tf.schedules", "import importlib\nimportlib.import_module('pandas')", 0),
+        ("lerh_tf.schedules", "from .kernels import importance", 1),
+        ("lerh_tf.brand_new", "from lerh_tf.optimizers.heat import HeatRegularization", 1),
+        ("lerh_tf.kernels.sgld", "from lerh_tf.optimizers import base", 2),
+        ("lerh_tf.kernels.sgld", "from ..optimizers import base", 2),
+        ("lerh_tf.optimizers.heat", "from lerh_tf import callbacks", 3),
+        ("lerh_tf.kernels.sgld", "from lerh_tf import LocalEntropy", 4),
+        ("lerh_tf.oracles.exact", "import tensorflow as tf", 5),
+        ("lerh_tf.oracles.exact", "from lerh_tf.middle import f", 5),
+        ("reproduce.figures.curves", "from reproduce.training import train", 6),
+        ("reproduce.figures.curves", "from reproduce import training", 6),
+        ("reproduce.figures.curves", "from lerh_tf import LocalEntropy", 6),
+    ],
+)
+def test_violation_is_found(tmp_path: Path, module: str, source: str, rule: int) -> None:
+    files = {
+        "lerh_tf.__init__": "from lerh_tf.optimizers.base import LocalEntropy",
+        "lerh_tf.middle": "import keras",
+        "lerh_tf.callbacks": "",
+        "lerh_tf.kernels.__init__": "",
+        "lerh_tf.kernels.importance": "from lerh_tf.middle import f",
+        "lerh_tf.optimizers.__init__": "",
+        "lerh_tf.optimizers.base": "from lerh_tf.kernels.importance import ImportanceSampling",
+        "reproduce.__init__": "",
+        "reproduce.training": "import lerh_tf",
+    }
+    for name, text in files.items():
+        write(tmp_path, name, text)
+    assert [violations(read(tmp_path), each) for each in RULES] == [[]] * len(RULES)
+    write(tmp_path, module, source)
+    assert violations(read(tmp_path), RULES[rule]) != []
+
+
+def write(root: Path, module: str, source: str) -> None:
+    path = root.joinpath(*module.split(".")).with_suffix(".py")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source, encoding="utf-8")
+
+
+def test_import_loads_only_what_keras_loads() -> None:
+    # Keras itself imports pandas and matplotlib where they are installed.
+    script = (
+        "import json, sys, tensorflow, keras; before = set(sys.modules)\n"
+        "import lerh_tf; print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    command = [sys.executable, "-c", script]
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    added = json.loads(output.splitlines()[-1])
+    assert "lerh_tf" in added
+    assert [module for module in added if within(module, RULES[0].never)] == []

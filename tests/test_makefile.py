@@ -1,0 +1,147 @@
+"""The Makefile's promises, with stand-ins for interpreter and pip, in a path with spaces."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")
+
+# Logs its call; makes an environment whose python is itself; pip does what $PIP says.
+PYTHON = """#!/bin/sh
+echo "$@" >> "$LOG"
+case "$*" in
+  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  "-m pip"*) eval "$PIP" ;;
+  "-I -c"*) {answer} ;;
+esac
+"""
+
+
+class Checkout:
+    """A folder with the Makefile in it, and a record of what it called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "a path with spaces"
+        self.folder.mkdir()
+        for name in ("Makefile", "setup.cfg", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.folder / name)
+        self.log = folder / "log"
+        self.python = self.interpreter("python", f'exec "{sys.executable}" "$@"')
+
+    def interpreter(self, name: str, answer: str) -> Path:
+        path = self.folder.parent / name
+        path.write_text(PYTHON.format(answer=answer))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def make(self, *words: str, pip: str = "true", **environment: str) -> tuple[int, list[str]]:
+        """The exit status of `make`, and the calls of venv, pip and the project's modules."""
+        self.log.write_text("")
+        variables = {"PATH": os.environ["PATH"], "LOG": str(self.log), "PIP": pip} | environment
+        done = subprocess.run(
+            ["make", *words], cwd=self.folder, env=variables, capture_output=True, text=True
+        )
+        self.output = done.stdout + done.stderr
+        calls = [line for line in self.log.read_text().splitlines() if line.startswith("-m ")]
+        return done.returncode, calls
+
+
+CREATE = "-m venv --clear .venv"
+INSTALL = "-m pip install -qq --disable-pip-version-check --editable .[test]"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    folder = tmp_path / "another path with spaces"
+    folder.mkdir()
+    return Checkout(folder)
+
+
+def test_bare_make_lists_each_target(checkout: Checkout) -> None:
+    status, calls = checkout.make()
+    assert (status, calls) == (0, [])
+    phony = re.search(r"^\.PHONY: (.*) stale$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    assert re.findall(r"^  (\w+) ", checkout.output, flags=re.MULTILINE) == phony[1].split()
+
+
+def test_environment_is_made_once(checkout: Checkout) -> None:
+    python = f"PYTHON={checkout.python}"
+    assert checkout.make("venv", python) == (0, [CREATE, INSTALL])
+    assert checkout.make("venv", python) == (0, [])
+    assert checkout.make("venv") == (0, [])
+
+
+@pytest.mark.parametrize("name", ["setup.cfg", "pyproject.toml"])
+def test_changed_metadata_are_installed_again(checkout: Checkout, name: str) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    (checkout.folder / name).touch()
+    assert checkout.make("venv", f"PYTHON={checkout.python}") == (0, [INSTALL])
+
+
+@pytest.mark.parametrize("pip", ["exit 1", "kill -9 $PPID; exit 0"])
+def test_broken_off_installation_starts_anew(checkout: Checkout, pip: str) -> None:
+    python = f"PYTHON={checkout.python}"
+    status, calls = checkout.make("table1", python, pip=pip)
+    assert status != 0
+    assert calls == [CREATE, INSTALL]
+    assert checkout.make("venv", python) == (0, [CREATE, INSTALL])
+    (checkout.folder / "setup.cfg").touch()
+    assert checkout.make("venv", python, pip=pip)[0] != 0
+    assert checkout.make("venv", python) == (0, [CREATE, INSTALL])
+
+
+def test_moved_checkout_gets_its_own_environment(checkout: Checkout) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved here"))
+    assert checkout.make("venv", f"PYTHON={checkout.python}") == (0, [CREATE, INSTALL])
+
+
+def test_other_interpreter_gets_its_own_environment(checkout: Checkout) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    answer = 'case "$*" in *print*) echo 3.13.0;; esac'
+    other = checkout.interpreter("other", answer)
+    assert checkout.make("venv", f"PYTHON={other}") == (0, [CREATE, INSTALL])
+    assert checkout.make("venv", f"PYTHON={other}") == (0, [])
+
+
+def test_unfit_interpreter_is_refused_and_named(checkout: Checkout) -> None:
+    for unfit in (checkout.interpreter("old", "exit 1"), "/no/such/python"):
+        status, calls = checkout.make("table1", f"PYTHON={unfit}")
+        assert status != 0
+        assert calls == []
+        assert f"PYTHON={unfit} is not Python 3.11, 3.12 or 3.13" in checkout.output
+        assert not (checkout.folder / ".venv").exists()
+
+
+def test_experiments_get_their_arguments(checkout: Checkout) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    assert checkout.make("table1") == (0, ["-m reproduce table1 --seeds 0 1 2"])
+    words = ("SEEDS=5 6", "QUICK=1", "ARGS=--methods sgd")
+    expected = "-m reproduce table1 --seeds 5 6 --quick --methods sgd"
+    assert checkout.make("table1", *words) == (0, [expected])
+    assert checkout.make("figures") == (0, ["-m reproduce figures"])
+
+
+def test_nothing_of_the_calling_environment_is_used(checkout: Checkout) -> None:
+    script = 'echo "seen:$PYTHONPATH$VIRTUAL_ENV$PIP_TARGET:$KERAS_BACKEND"'
+    leftovers = {"PYTHONPATH": "x", "VIRTUAL_ENV": "y", "PIP_TARGET": "z", "KERAS_BACKEND": "jax"}
+    checkout.make("venv", f"PYTHON={checkout.python}", pip=script, **leftovers)
+    assert "seen::tensorflow\n" in checkout.output
+
+
+def test_clean_keeps_results(checkout: Checkout) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    record = checkout.folder / "results" / "record.json"
+    record.parent.mkdir()
+    record.write_text("{}")
+    assert checkout.make("clean")[0] == 0
+    assert record.exists()
+    assert not (checkout.folder / ".venv").exists()
