@@ -2,7 +2,7 @@
 # activating. Paths are relative and modules run with `-m`, so a checkout path may hold spaces.
 
 PYTHON ?= python3
-SEEDS ?= 0 1 2
+SEEDS ?=
 ARGS ?=
 QUICK ?=
 
@@ -33,7 +33,7 @@ help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
 
 table1: $(INSTALLED) ## Train on MNIST by every method and print Table 1 (QUICK=1: a small budget).
-	$(RUN) -m reproduce table1 --seeds $(SEEDS) $(if $(QUICK),--quick) $(ARGS)
+	$(RUN) -m reproduce table1 $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
 
 figures: $(INSTALLED) ## Draw the figures from the records there are.
 	$(RUN) -m reproduce figures $(ARGS)
