@@ -1,0 +1,43 @@
+"""What the values of a protocol must satisfy; each error names argument, rule and value."""
+
+import math
+from collections.abc import Iterable
+
+LARGEST_SEED = 2**32 - 1
+
+
+def positive_integer(name: str, value: object) -> None:
+    """Raises `ValueError` unless `value` is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+
+
+def positive_number(name: str, value: object) -> None:
+    """Raises `ValueError` unless `value` is a finite number above 0."""
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (real and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+        raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value!r}")
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> None:
+    """Raises `ValueError` unless `value` is among the `known` names."""
+    names = tuple(known)
+    if value not in names:
+        raise ValueError(f"`{name}` must be one of {', '.join(names)}. Received: {name}={value!r}")
+
+
+def distinct(name: str, values: Iterable[object]) -> None:
+    """Raises `ValueError` unless there is at least one value and none occurs twice."""
+    received = tuple(values)
+    if not received or len(set(received)) < len(received):
+        shown = " ".join(map(str, received)) or "nothing"
+        raise ValueError(f"`{name}` must be one or more distinct values. Received: {shown}")
+
+
+def seeds(values: Iterable[int]) -> None:
+    """Raises `ValueError` unless the values are distinct integers in [0, 2**32)."""
+    received = tuple(values)
+    distinct("seeds", received)
+    for value in received:
+        if not 0 <= value <= LARGEST_SEED:
+            raise ValueError(f"`seeds` must lie in [0, {LARGEST_SEED}]. Received: {value}")

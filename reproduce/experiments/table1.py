@@ -1,0 +1,98 @@
+"""Table 1 and Figure 4: the methods from random initial weights, side by side (Section 6.2)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce import paper, tables
+from reproduce.figures import curves
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Case, Comparison
+from reproduce.records import Record, Run
+from reproduce.runner import Job, Outcome, Report
+from reproduce.summary import Budget, summarise
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+NAME = "table1"
+
+
+def jobs(
+    comparison: Comparison,
+    seeds: Sequence[int],
+    execution: Mapping[str, Any],
+    data: Callable[[], "Mnist"],
+) -> list[Job]:
+    """Returns the runs of a comparison, seed by seed.
+
+    Args:
+        comparison: Training set-up and methods.
+        seeds: One run per method and seed.
+        execution: How this process executes: part of each run's configuration.
+        data: Loads MNIST; called only if a run is made.
+    """
+    cases = comparison.cases()
+    return [
+        _job(name, case, seed, execution, data) for seed in seeds for name, case in cases.items()
+    ]
+
+
+def run(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
+    """Trains one case with one seed.
+
+    Returns:
+        The record's result and its timings.
+    """
+    from reproduce.training import train
+
+    return train(case, seed, data, report)
+
+
+def render(
+    records: Sequence[Record],
+    comparison: Comparison,
+    seeds: Sequence[int] | None,
+    output: Path,
+    figures: Path,
+) -> tuple[str, list[Path]]:
+    """Writes Table 1 and Figure 4 of a comparison from its records.
+
+    Args:
+        records: Any records of this experiment; those of other comparisons are left out.
+        comparison: What is shown, run or not.
+        seeds: The seeds shown, run or not; `None`: all there are.
+        output: Folder of the table.
+        figures: Folder of the figure.
+
+    Returns:
+        The table as Markdown, and the files written.
+    """
+    budget = Budget.of(comparison, TABLE1, QUICK_TABLE1)
+    rows = summarise(records, comparison, seeds)
+    text = tables.accuracy_markdown("Table 1", rows, paper.TABLE1, comparison, budget)
+    frame = tables.accuracy_frame(rows, paper.TABLE1, comparison, budget)
+    written = tables.write(text, frame, output / f"table1{budget.suffix}")
+    if any(row.curves for row in rows):
+        stem = figures / f"figure4{budget.suffix}"
+        written += curves.draw("Figure 4", rows, paper.TABLE1, budget, stem)
+    return text, written
+
+
+def has_records(records: Sequence[Record], comparison: Comparison) -> bool:
+    """Whether any record belongs to a comparison."""
+    return any(row.curves for row in summarise(records, comparison, None))
+
+
+def _job(
+    name: str,
+    case: Case,
+    seed: int,
+    execution: Mapping[str, Any],
+    data: Callable[[], "Mnist"],
+) -> Job:
+    configuration = case.configuration() | {"execution": dict(execution)}
+    return Job(
+        run=Run(NAME, name, seed, configuration),
+        steps=case.training.updates,
+        execute=lambda report: run(case, seed, data(), report),
+    )

@@ -1,0 +1,214 @@
+"""Every hyper-parameter of the paper's experiments, with its place in the paper beside it.
+
+Where the text is silent or ambiguous the choice is a field here, never a silent one; the readings
+carry the numbers R1, R2, ... under which the project lists them. Two choices have no second
+runnable reading: pixels are scaled to [0, 1], and a weight update sees one minibatch (R7).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from reproduce import checks
+
+NETWORKS = ("small_dense", "hidden_dense")
+INITIALIZATIONS = ("glorot_uniform", "normal")
+TEST_DRAWS = ("per_seed", "per_evaluation")
+
+
+@dataclass(frozen=True)
+class Training:
+    """What every method of a comparison shares.
+
+    Args:
+        network: `"small_dense"` (784-10) or `"hidden_dense"` (784-200-10).
+        initialization: R8. `"glorot_uniform"`, Keras's default, or `"normal"`, standard
+            deviation 0.1; biases start at zero in both.
+        batch_size: Images per weight update.
+        updates: Weight updates.
+        test_images: Held-out images per evaluation, drawn without replacement.
+        test_draw: R10. `"per_seed"`: drawn once; `"per_evaluation"`: anew each time.
+        evaluate_every: Weight updates between two points of the training curve.
+        tabulated: Updates evaluated in any case, for the table's columns.
+
+    Raises:
+        ValueError: A value breaks its rule.
+    """
+
+    network: str = "hidden_dense"  # Section 6.1, item 2; Section 6.2
+    initialization: str = "glorot_uniform"  # not stated (R8)
+    batch_size: int = 20  # Section 6.2
+    updates: int = 500  # Section 6.2; Table 1
+    test_images: int = 1000  # Section 6.2
+    test_draw: str = "per_seed"  # ambiguous (R10)
+    evaluate_every: int = 10  # not stated
+    tabulated: tuple[int, ...] = (100, 200, 300, 400, 500)  # Table 1
+
+    def __post_init__(self) -> None:
+        checks.one_of("network", self.network, NETWORKS)
+        checks.one_of("initialization", self.initialization, INITIALIZATIONS)
+        checks.one_of("test_draw", self.test_draw, TEST_DRAWS)
+        for name in ("batch_size", "updates", "test_images", "evaluate_every"):
+            checks.positive_integer(name, getattr(self, name))
+        checks.distinct("tabulated", self.tabulated)
+        for update in self.tabulated:
+            checks.positive_integer("tabulated", update)
+
+    @property
+    def evaluations(self) -> tuple[int, ...]:
+        """The updates after which accuracy is measured, from 0 (the initial weights) on."""
+        curve = range(0, self.updates + 1, self.evaluate_every)
+        return tuple(sorted({*curve, *self.columns}))
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The table's columns: those of `tabulated` within reach, and the last update."""
+        reached = {update for update in self.tabulated if update <= self.updates}
+        return tuple(sorted({*reached, self.updates}))
+
+    def readings(self) -> list[str]:
+        """Returns the readings in force, a phrase each."""
+        weights = {
+            "glorot_uniform": "Glorot uniform initial weights",
+            "normal": "normal initial weights, standard deviation 0.1",
+        }
+        images = {"per_seed": "drawn once per seed", "per_evaluation": "drawn at each evaluation"}
+        return [
+            f"R8: {weights[self.initialization]} (initialization={self.initialization})",
+            f"R10: {self.test_images} test images {images[self.test_draw]} "
+            f"(test_draw={self.test_draw})",
+        ]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a weight update is made: the hyper-parameters of one row of a table."""
+
+    def with_samples(self, samples: int) -> Self:
+        """Returns this method at another number of samples per weight update."""
+        del samples
+        return self
+
+    def readings(self) -> list[str]:
+        """Returns the readings in force, a phrase each."""
+        return []
+
+
+@dataclass(frozen=True)
+class GradientDescent(Method):
+    """Plain stochastic gradient descent, the paper's baseline.
+
+    Args:
+        learning_rate: Step size, equal to the other methods' tau.
+    """
+
+    learning_rate: float = 0.01  # Section 6.2; caption of Figure 4
+
+    def __post_init__(self) -> None:
+        checks.positive_number("learning_rate", self.learning_rate)
+
+
+@dataclass(frozen=True)
+class LocalEntropyByImportanceSampling(Method):
+    """Algorithm 1 with Algorithm 4.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        samples: Draws per weight update, the paper's J.
+        loss_multiplier: R2. What the minibatch's mean loss is multiplied by inside the weights:
+            1 for the mean, the batch size for the sum.
+    """
+
+    tau: float = 0.01  # Section 6.2; caption of Figure 4
+    samples: int = 1000  # Section 6.2
+    loss_multiplier: float = 1.0  # equation (1), Algorithm 4 (R2)
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.positive_integer("samples", self.samples)
+        checks.positive_number("loss_multiplier", self.loss_multiplier)
+
+    def with_samples(self, samples: int) -> Self:
+        """Returns this method at another number of draws."""
+        return replace(self, samples=samples)
+
+    def readings(self) -> list[str]:
+        """Returns the reading of the loss inside the weights."""
+        return [f"R2: minibatch mean loss times {self.loss_multiplier:g} in the weights"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: a method on a training set-up; with a seed it is a run."""
+
+    training: Training
+    method: Method
+
+    def configuration(self) -> dict[str, Any]:
+        """Returns every hyper-parameter, resolved, as JSON types."""
+        method = {"name": type(self.method).__name__, **dataclasses.asdict(self.method)}
+        training = dataclasses.asdict(self.training)
+        return {"training": training | {"tabulated": list(self.training.tabulated)}} | {
+            "method": method
+        }
+
+
+def _table1_methods() -> dict[str, Method]:
+    return {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods side by side from the same weights on the same minibatches: Table 1, Figure 4.
+
+    Args:
+        training: What the methods share.
+        methods: The rows, by the names the command line knows them by.
+    """
+
+    training: Training = field(default_factory=Training)
+    methods: Mapping[str, Method] = field(default_factory=_table1_methods)
+
+    def with_budget(self, *, updates: int | None = None, samples: int | None = None) -> Self:
+        """Returns this comparison with other numbers of updates or samples; `None` keeps one."""
+        training, methods = self.training, self.methods
+        if updates is not None:
+            training = replace(training, updates=updates)
+        if samples is not None:
+            checks.positive_integer("samples", samples)
+            methods = {name: method.with_samples(samples) for name, method in methods.items()}
+        return replace(self, training=training, methods=methods)
+
+    def with_methods(self, names: tuple[str, ...]) -> Self:
+        """Returns this comparison with the named rows only, in the order asked for."""
+        checks.distinct("methods", names)
+        for name in names:
+            checks.one_of("methods", name, self.methods)
+        return replace(self, methods={name: self.methods[name] for name in names})
+
+    def cases(self) -> dict[str, Case]:
+        """Returns the rows as cases."""
+        return {name: Case(self.training, method) for name, method in self.methods.items()}
+
+    def differences(self, other: "Comparison") -> list[str]:
+        """Returns the fields in which this differs from `other`, as `updates=100`, `is.samples=50`.
+
+        Methods that only one of the two has are no difference.
+        """
+        shared = [name for name in self.methods if name in other.methods]
+        pairs = [("", self.training, other.training)]
+        pairs += [(f"{name}.", self.methods[name], other.methods[name]) for name in shared]  # type: ignore[misc]
+        return [text for prefix, ours, theirs in pairs for text in _changed(prefix, ours, theirs)]
+
+
+def _changed(prefix: str, ours: Any, theirs: Any) -> list[str]:
+    new, old = dataclasses.asdict(ours), dataclasses.asdict(theirs)
+    return [f"{prefix}{name}={new[name]}" for name in new if new[name] != old.get(name)]
+
+
+TABLE1 = Comparison()
+"""Section 6.2's comparison at the paper's budget."""
+
+QUICK_TABLE1 = TABLE1.with_budget(updates=100, samples=50)
+"""The same at a budget for a first look; not the paper's."""

@@ -1,0 +1,289 @@
+"""Records on disk: one file per (experiment, case, seed), whole or not at all.
+
+A record's key is the hash of everything that decides its numbers: experiment, case, seed, the
+resolved configuration and the numerics revision. What differs between equal runs (timings) lies
+in a folder beside, under the same name, so that records of equal runs are equal bytes.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from reproduce import strict_json
+
+NUMERICS_REVISION = 1
+"""Raised by one whenever a change alters any run's numbers; older records then count no more."""
+
+_RESERVED_BYTES = 1 << 16
+
+
+class StorageError(Exception):
+    """The folder of records cannot be read or written: full disk, missing permission."""
+
+
+class DamagedRecordError(Exception):
+    """A file is no whole record."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a record is the result of.
+
+    Args:
+        experiment: The experiment's name.
+        case: The row or panel within it.
+        seed: The seed.
+        configuration: Every resolved setting that decides the numbers, as JSON types.
+    """
+
+    experiment: str
+    case: str
+    seed: int
+    configuration: Mapping[str, Any]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything the key is the hash of."""
+        return {
+            "experiment": self.experiment,
+            "case": self.case,
+            "seed": self.seed,
+            "configuration": dict(self.configuration),
+            "numerics_revision": NUMERICS_REVISION,
+        }
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of the identity."""
+        return _digest(self.identity)
+
+    @property
+    def label(self) -> str:
+        """How messages name the run."""
+        return f"{self.experiment} {self.case} seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of a run.
+
+    Args:
+        run: What was run.
+        environment: Versions of what ran it.
+        result: What came out, as JSON types.
+    """
+
+    run: Run
+    environment: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+    def text(self) -> str:
+        """Returns the record's file, checksum included."""
+        body = {
+            "run": self.run.identity,
+            "key": self.run.key,
+            "environment": dict(self.environment),
+            "result": dict(self.result),
+        }
+        return strict_json.dumps(body | {"checksum": _digest(body)})
+
+    @classmethod
+    def parse(cls, content: bytes) -> "Record":
+        """Returns the record whose file this is.
+
+        Raises:
+            DamagedRecordError: Truncated, altered, or of another numerics revision.
+        """
+        try:
+            body = strict_json.loads(content)
+            checksum = body.pop("checksum")
+            identity = {name: body["run"][name] for name in Run.__dataclass_fields__}
+            record = cls(Run(**identity), body["environment"], body["result"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedRecordError(f"not a whole record ({error})") from error
+        if checksum != _digest(body):
+            raise DamagedRecordError("its checksum does not match its content")
+        if body["run"] != record.run.identity:
+            raise DamagedRecordError("it is of another numerics revision")
+        return record
+
+
+class Store:
+    """A folder of records: `records/` and, under the same names, `timings/`.
+
+    Args:
+        folder: Made when first written to.
+        warn: Told of every damaged record, in a line.
+    """
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._warn = warn
+
+    def path(self, run: Run) -> Path:
+        """Returns where the run's record lies."""
+        return self.folder / "records" / _name(run)
+
+    def timings_path(self, run: Run) -> Path:
+        """Returns where the run's timings lie."""
+        return self.folder / "timings" / _name(run)
+
+    @contextmanager
+    def claim(self, run: Run) -> Iterator[bool]:
+        """Holds the run for this process while the context lasts; yields False if another has it.
+
+        The operating system lets go of a claim when its process ends, however it ends.
+        """
+        lock = FileLock(self._prepared(self.folder / ".locks") / f"{run.key}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            yield False
+            return
+        except OSError as error:
+            raise _storage_error("write to", Path(lock.lock_file), error) from error
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def load(self, run: Run) -> Record | None:
+        """Returns the run's record, or None if there is none; a damaged one is set aside.
+
+        Only to be called by who holds the claim.
+        """
+        path = self.path(run)
+        try:
+            record = Record.parse(_read(path))
+            if record.run.identity != run.identity:
+                raise DamagedRecordError("it is of another run than its name says")
+        except FileNotFoundError:
+            return None
+        except DamagedRecordError as error:
+            self._warn(f"{path}: {error}; set aside as {_set_aside(path).name}, run again")
+            return None
+        return record
+
+    @contextmanager
+    def reserved(self, run: Run) -> Iterator[None]:
+        """Holds the disk space of the record to come, so that a full disk shows before the run.
+
+        Raises:
+            StorageError: There is no room, or no permission.
+        """
+        temporary = _temporary(self.path(run))
+        self._prepared(temporary.parent)
+        _write(temporary, b"\0" * _RESERVED_BYTES)
+        try:
+            yield
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def save(self, record: Record, timings: Mapping[str, Any]) -> None:
+        """Writes a record, and its timings before it: who sees a record finds both.
+
+        Raises:
+            StorageError: The disk is full or not writable; what was there is as it was.
+        """
+        path, sidecar = self.path(record.run), self.timings_path(record.run)
+        for target, text in ((sidecar, strict_json.dumps(dict(timings))), (path, record.text())):
+            self._prepared(target.parent)
+            _write(_temporary(target), text.encode())
+            _rename(_temporary(target), target)
+
+    def scan(self, experiment: str) -> list[Record]:
+        """Returns every whole record of an experiment, in the order of their paths; reads only."""
+        return [
+            record
+            for path in sorted((self.folder / "records" / experiment).glob("*/seed-*.json"))
+            if (record := self._scanned(path)) is not None
+        ]
+
+    def _scanned(self, path: Path) -> Record | None:
+        try:
+            return Record.parse(_read(path))
+        except FileNotFoundError:  # set aside by a run at this moment
+            return None
+        except DamagedRecordError as error:
+            self._warn(f"{path}: {error}; left out")
+            return None
+
+    def _prepared(self, folder: Path) -> Path:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _storage_error("make", folder, error) from error
+        return folder
+
+
+def _name(run: Run) -> Path:
+    return Path(run.experiment, run.case, f"seed-{run.seed}-{run.key[:16]}.json")
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(strict_json.dumps(value).encode()).hexdigest()
+
+
+def _temporary(path: Path) -> Path:
+    # One name per record: its writer holds the claim, and a killed one's leftover is overwritten.
+    return path.with_name(f".{path.name}.part")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _storage_error("read", path, error) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        # Written over what was reserved, and cut to length only then.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            stream.truncate(len(content))
+            os.fsync(stream.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise _storage_error("write", path, error) from error
+
+
+def _rename(source: Path, target: Path) -> None:
+    try:
+        os.replace(source, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise _storage_error("write", target, error) from error
+
+
+def _set_aside(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 1_000_000))
+    target = next(name for name in names if not name.exists())
+    try:
+        os.replace(path, target)
+    except OSError as error:
+        raise _storage_error("rename", path, error) from error
+    return target
+
+
+def _storage_error(action: str, path: Path, error: OSError) -> StorageError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "; free some space and run the same command again" if full else ""
+    return StorageError(
+        f"cannot {action} {path}: {error.strerror or error}{advice}. "
+        "Every record finished before is kept."
+    )

@@ -1,0 +1,141 @@
+"""Runs what has no record yet; any number of invocations may share one folder."""
+
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from reproduce.records import Record, Run, StorageError, Store
+
+POLL_SECONDS = 1.0
+
+Report = Callable[[int], None]
+"""Told how many steps of a run are done."""
+
+Outcome = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A run's result, which has a `status`, and its timings."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run and how to make it.
+
+    Args:
+        run: What the record will be of.
+        steps: How many steps `execute` reports.
+        execute: Makes the run.
+    """
+
+    run: Run
+    steps: int
+    execute: Callable[[Report], Outcome]
+
+
+class Watcher(Protocol):
+    """Who is told what happens."""
+
+    def reused(self, job: Job) -> None:
+        """The record was there."""
+
+    def began(self, job: Job) -> None:
+        """The run begins."""
+
+    def advanced(self, job: Job, steps: int) -> None:
+        """So many of its steps are done."""
+
+    def ended(self, job: Job, outcome: str) -> None:
+        """The run ended: completed, diverged or failed."""
+
+    def waiting(self, jobs: Sequence[Job]) -> None:
+        """Only runs that other processes are making are left."""
+
+    def error(self, text: str) -> None:
+        """A run failed, with this traceback."""
+
+
+@dataclass
+class Summary:
+    """What became of the jobs.
+
+    Args:
+        made: Runs made here.
+        reused: Runs whose record was there, made earlier or by another process.
+        failed: Runs that raised; they have no record.
+    """
+
+    made: list[Job] = field(default_factory=list)
+    reused: list[Job] = field(default_factory=list)
+    failed: list[Job] = field(default_factory=list)
+
+
+class _Fate(Enum):
+    MADE = auto()
+    REUSED = auto()
+    FAILED = auto()
+    BUSY = auto()
+
+
+def run_missing(
+    jobs: Sequence[Job], store: Store, environment: Mapping[str, Any], watcher: Watcher
+) -> Summary:
+    """Makes every job that has no record, one at a time, and returns when none is left.
+
+    A job that another process is making is left to it and looked at again later: its record is
+    then reused, or, if that process ended without one, the job is made here. A job that raises
+    is reported and the others go on.
+
+    Args:
+        jobs: What to make, in this order.
+        store: Where the records are.
+        environment: Recorded with every run.
+        watcher: Told what happens.
+
+    Returns:
+        What became of each job.
+
+    Raises:
+        StorageError: A record cannot be read or written.
+    """
+    summary = Summary()
+    fates = {_Fate.MADE: summary.made, _Fate.REUSED: summary.reused, _Fate.FAILED: summary.failed}
+    pending = list(jobs)
+    while pending:
+        busy: list[Job] = []
+        for job in pending:
+            fate = _attempt(job, store, environment, watcher)
+            fates.get(fate, busy).append(job)
+        if len(busy) == len(pending):
+            watcher.waiting(busy)
+            time.sleep(POLL_SECONDS)
+        pending = busy
+    return summary
+
+
+def _attempt(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> _Fate:
+    with store.claim(job.run) as claimed:
+        if not claimed:
+            return _Fate.BUSY
+        if store.load(job.run) is not None:
+            watcher.reused(job)
+            return _Fate.REUSED
+        with store.reserved(job.run):
+            return _make(job, store, environment, watcher)
+
+
+def _make(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> _Fate:
+    watcher.began(job)
+    started = time.time()
+    try:
+        result, timings = job.execute(lambda steps: watcher.advanced(job, steps))
+    except StorageError:
+        raise
+    except Exception:
+        watcher.error(f"{job.run.label} failed:\n{traceback.format_exc()}")
+        watcher.ended(job, "failed")
+        return _Fate.FAILED
+    span = {"started": started, "seconds": time.time() - started}
+    store.save(Record(job.run, environment, result), {**timings, **span})
+    watcher.ended(job, str(result["status"]))
+    return _Fate.MADE

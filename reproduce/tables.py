@@ -1,0 +1,145 @@
+"""Accuracy tables beside the paper's, as Markdown and CSV; reads summaries and never trains."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from reproduce.protocols import Comparison
+from reproduce.summary import Budget, Row, centre, spread
+
+Published = Mapping[str, Mapping[int, float]]
+"""The paper's accuracies by method and weight update."""
+
+
+def published_row(name: str, published: Published) -> Mapping[int, float]:
+    """Returns the paper's row of a method; a variant of a method has its method's."""
+    return published.get(name.partition("-")[0], {})
+
+
+def accuracy_frame(
+    rows: Sequence[Row], published: Published, comparison: Comparison, budget: Budget
+) -> pd.DataFrame:
+    """Returns the table in long form, a line for each method and update, numbers unrounded."""
+    lines = [
+        _line(row, update, published_row(row.name, published).get(update), budget)
+        for row in rows
+        for update in comparison.training.columns
+    ]
+    return pd.DataFrame(lines)
+
+
+def accuracy_markdown(
+    title: str,
+    rows: Sequence[Row],
+    published: Published,
+    comparison: Comparison,
+    budget: Budget,
+) -> str:
+    """Returns the table for reading: paper, ours, difference, and under it what it rests on."""
+    columns = comparison.training.columns
+    lines = [
+        line for row in rows for line in _lines(row, columns, published_row(row.name, published))
+    ]
+    header = ["method", "", *map(str, columns)]
+    table = pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True)
+    warning = [f"**{budget.warning}**"] if budget.warning else []
+    heading = f"# {title}: held-out accuracy after N weight updates"
+    return "\n\n".join([heading, *warning, table, _notes(rows, comparison)]) + "\n"
+
+
+def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Writes `stem.md` and `stem.csv`, each whole or not at all.
+
+    Returns:
+        The files written.
+    """
+    markdown, csv = stem.with_name(stem.name + ".md"), stem.with_name(stem.name + ".csv")
+    write_text(markdown, text)
+    write_text(csv, frame.to_csv(index=False, lineterminator="\n"))
+    return [markdown, csv]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(row: Row, update: int, published: float | None, budget: Budget) -> dict[str, object]:
+    values = row.at(update)
+    ours = centre(values)
+    return {
+        "method": row.name,
+        "update": update,
+        "paper": published,
+        "mean": ours,
+        "standard_deviation": spread(values),
+        "difference": None if ours is None or published is None else ours - published,
+        "runs": len(values),
+        "missing_seeds": " ".join(map(str, row.missing)),
+        "diverged_seeds": " ".join(map(str, row.diverged)),
+        "budget": budget.warning or "the paper's",
+    }
+
+
+def _lines(row: Row, columns: Sequence[int], published: Mapping[int, float]) -> list[list[str]]:
+    paper = [f"{published[update]:.2f}" if update in published else "-" for update in columns]
+    ours = [_cell(row, update) for update in columns]
+    difference = [_difference(row, update, published.get(update)) for update in columns]
+    return [
+        [row.title, "paper", *paper],
+        ["", "ours", *ours],
+        ["", "difference", *difference],
+    ]
+
+
+def _cell(row: Row, update: int) -> str:
+    values = row.at(update)
+    deviation = spread(values)
+    numbers = [f"{centre(values):.3f}"] if values else []
+    numbers += [f"± {deviation:.3f}"] if deviation is not None else []
+    gone = sum(1 for at in row.diverged.values() if at <= update)
+    lost = [f"{gone} diverged"] if gone else []
+    lost += [f"{len(row.missing)} missing"] if row.missing else []
+    return " ".join([*numbers, f"({', '.join(lost)})" if lost else ""]).strip() or "missing"
+
+
+def _difference(row: Row, update: int, published: float | None) -> str:
+    ours = centre(row.at(update))
+    return "-" if ours is None or published is None else f"{ours - published:+.3f}"
+
+
+def _notes(rows: Sequence[Row], comparison: Comparison) -> str:
+    shown = " ".join(map(str, rows[0].seeds)) or "none yet"
+    environments = sorted({text for row in rows for text in row.environments})
+    notes = [
+        "Paper: one run, Table 1 of arXiv 1901.10082.",
+        f"Ours: mean ± sample standard deviation over seeds {shown}; difference: ours - paper.",
+        *[_runs(row) for row in rows],
+        *[f"Reading {reading}" for reading in _readings(comparison)],
+        *[f"Run with {text}." for text in environments],
+    ]
+    return "\n".join(f"- {note}" for note in notes)
+
+
+def _runs(row: Row) -> str:
+    missing = [f"missing: seed {seed}" for seed in row.missing]
+    diverged = [f"diverged: seed {seed} at update {at}" for seed, at in row.diverged.items()]
+    done = f"{row.title}: {len(row.curves)} of {len(row.seeds)} runs"
+    return "; ".join([done, *missing, *diverged])
+
+
+def _readings(comparison: Comparison) -> list[str]:
+    per_method = [
+        f"{reading} ({name})"
+        for name, method in comparison.methods.items()
+        for reading in method.readings()
+    ]
+    return comparison.training.readings() + per_method

@@ -1,0 +1,145 @@
+"""Trains one case with one seed through stock `compile` and `fit` and measures its curve."""
+
+import math
+import time
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from reproduce import methods, networks
+from reproduce.protocols import Case, Training
+from reproduce.runner import Outcome, Report
+from reproduce.sampling import held_out_subset, minibatches
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+
+def train(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
+    """Trains a case; each minibatch is one weight update.
+
+    Initial weights, minibatch order and test images depend on the seed alone, so that every
+    method of one seed shares them, and nothing depends on what ran before in this process.
+
+    Args:
+        case: Method and training set-up.
+        seed: The run's seed.
+        data: MNIST, or arrays of its shapes.
+        report: Called after every weight update.
+
+    Returns:
+        The result (status, curve of accuracy and training loss) and the timings, as JSON types.
+    """
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(seed)
+    setup = case.training
+    model = networks.build(setup.network, setup.initialization, seed)
+    model.compile(
+        optimizer=methods.optimizer(case.method, seed),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=False,
+    )
+    curve = Curve(setup, seed, data, report)
+    model.fit(_updates(setup, seed, data), shuffle=False, verbose=0, callbacks=[curve])
+    return curve.result(), curve.timings()
+
+
+class Curve(keras.callbacks.Callback):
+    """Measures held-out accuracy and training loss at the protocol's updates.
+
+    The training loss is the mean over the minibatches since the previous measurement, each taken
+    before its weight update. A run whose loss or logits cease to be finite stops there and is
+    diverged from that update on.
+
+    Args:
+        setup: Says when to measure, and on how many images.
+        seed: Draws the test images.
+        data: Where they are drawn from.
+        report: Called after every weight update.
+    """
+
+    def __init__(self, setup: Training, seed: int, data: "Mnist", report: Report) -> None:
+        super().__init__()
+        self._setup, self._seed, self._data, self._report = setup, seed, data, report
+        self._points = frozenset(setup.evaluations)
+        self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
+        self._seconds: list[float] = []
+        self._diverged_at: int | None = None
+        self._started = 0.0
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Measures the initial weights."""
+        self._measure(0, None)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Starts the clock of one weight update."""
+        self._started = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Stops the clock and measures where the protocol asks for it."""
+        loss, update = float(logs["loss"]), batch + 1
+        self._seconds.append(time.perf_counter() - self._started)
+        if not math.isfinite(loss):
+            self._diverge(update)
+        elif update in self._points:
+            self._measure(update, loss)
+            self.model.reset_metrics()
+        self._report(update)
+
+    def result(self) -> dict[str, Any]:
+        """Returns what the record keeps; `diverged_at` is None for a run that went through."""
+        return {
+            "status": "completed" if self._diverged_at is None else "diverged",
+            "diverged_at": self._diverged_at,
+            "parameters": int(self.model.count_params()),
+            "curve": self._curve,
+        }
+
+    def timings(self) -> dict[str, Any]:
+        """Returns seconds per weight update; the first includes compilation."""
+        return {
+            "updates": len(self._seconds),
+            "first_update_seconds": self._seconds[0],
+            "median_update_seconds": median(self._seconds[1:] or self._seconds),
+            "total_update_seconds": sum(self._seconds),
+        }
+
+    def _measure(self, update: int, loss: float | None) -> None:
+        images, labels = self._held_out(update)
+        logits = np.asarray(self.model(images, training=False))
+        if not np.isfinite(logits).all():
+            self._diverge(update)
+            return
+        self._curve["update"].append(update)
+        self._curve["accuracy"].append(float((logits.argmax(axis=1) == labels).mean()))
+        self._curve["loss"].append(loss)
+
+    def _held_out(self, update: int) -> tuple[tf.Tensor, NDArray[Any]]:
+        position = update if self._setup.test_draw == "per_evaluation" else 0
+        labels = np.asarray(self._data.test_labels)
+        chosen = held_out_subset(self._seed, len(labels), self._setup.test_images, position)
+        images = np.asarray(self._data.test_images)[chosen]
+        return _pixels(images.reshape(-1, networks.PIXELS)), labels[chosen]
+
+    def _diverge(self, update: int) -> None:
+        self._diverged_at = update
+        self.model.stop_training = True
+
+
+def _updates(setup: Training, seed: int, data: "Mnist") -> tf.data.Dataset:
+    order = minibatches(seed, len(data.train_labels), setup.batch_size, setup.updates)
+    images = tf.constant(np.asarray(data.train_images).reshape(-1, networks.PIXELS))
+    labels = tf.constant(np.asarray(data.train_labels, np.int64))
+
+    def minibatch(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return _pixels(tf.gather(images, chosen)), tf.gather(labels, chosen)
+
+    return tf.data.Dataset.from_tensor_slices(order).map(minibatch)
+
+
+def _pixels(images: tf.Tensor) -> tf.Tensor:
+    return tf.cast(images, tf.float32) / 255.0
