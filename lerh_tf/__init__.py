@@ -5,7 +5,23 @@ Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 201
 """
 
 from lerh_tf.kernels.importance import ImportanceSampling
+from lerh_tf.kernels.robbins_monro import RobbinsMonro
+from lerh_tf.kernels.sgld import SGLD
 from lerh_tf.objective import ReplayError
+from lerh_tf.optimizers.heat import HeatRegularization
 from lerh_tf.optimizers.local_entropy import LocalEntropy
+from lerh_tf.schedules import RobbinsMonroSteps, Scoping, Temperatures
+from lerh_tf.train_step import TrainStep
 
-__all__ = ["ImportanceSampling", "LocalEntropy", "ReplayError"]
+__all__ = [
+    "SGLD",
+    "HeatRegularization",
+    "ImportanceSampling",
+    "LocalEntropy",
+    "ReplayError",
+    "RobbinsMonro",
+    "RobbinsMonroSteps",
+    "Scoping",
+    "Temperatures",
+    "TrainStep",
+]

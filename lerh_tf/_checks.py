@@ -1,6 +1,7 @@
 """Argument checks whose messages name the argument, the rule and what was received."""
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,6 +27,21 @@ def positive_float(name: str, value: Any) -> float:
     return float(value)
 
 
+def finite_float(name: str, value: Any) -> float:
+    """Returns `value` as a float that is finite.
+
+    Args:
+        name: the argument's name, for the message.
+        value: what the caller passed.
+
+    Raises:
+        ValueError: `value` is no number or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"`{name}` must be a finite number. Received: {name}={value!r}")
+    return float(value)
+
+
 def integer_at_least(name: str, value: Any, minimum: int) -> int:
     """Returns `value` as an int that is at least `minimum`.
 
@@ -41,3 +57,20 @@ def integer_at_least(name: str, value: Any, minimum: int) -> int:
         rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
         raise ValueError(f"`{name}` must be {rule}. Received: {name}={value!r}")
     return int(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """Returns `value`, one of `choices`.
+
+    Args:
+        name: the argument's name, for the message.
+        value: what the caller passed.
+        choices: what is allowed.
+
+    Raises:
+        ValueError: `value` is something else.
+    """
+    if value not in choices:
+        allowed = ", ".join(f'"{choice}"' for choice in choices)
+        raise ValueError(f"`{name}` must be one of {allowed}. Received: {name}={value!r}")
+    return str(value)

@@ -2,21 +2,23 @@
 
 Keras hands an optimizer gradients; Algorithms 3-5 need the loss, and its gradient, at hundreds of
 other weights. `CapturedLoss` remembers the graph of the loss that a train step has just built, and
-`Objective` replays the piece of it that lies between the weights and the loss.
+`ReplayedLoss` replays the piece of it that lies between the weights and the loss. `LossFunction`
+is for losses that are such a function already.
 
 Whatever that piece reads from outside itself (inputs, labels, dropout seeds, moving statistics)
 keeps the value it has in the train step, so all evaluations of one weight update see the same
 minibatch and the same dropout masks, and no variable moves while they run.
 """
 
+import abc
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
 
-Variable = keras.Variable | tf.Variable
-Weights = Sequence[tf.Tensor]
+Variable: TypeAlias = keras.Variable | tf.Variable
+Weights: TypeAlias = Sequence[tf.Tensor]
 
 _SHAPE_ONLY = frozenset({"VariableShape", "VarIsInitializedOp"})
 _EXPLICIT_DOOR = (
@@ -61,16 +63,68 @@ class CapturedLoss:
         self.graph_def = self.graph.as_graph_def()
 
 
-class Objective:
+class Objective(abc.ABC):
     """The minibatch loss f as a pure function of the weights that it depends on.
+
+    Attributes:
+        is_used: per variable, whether f depends on it. The `weights` arguments below hold one
+            tensor per variable that is used, in the order of the variables.
+    """
+
+    is_used: tuple[bool, ...]
+
+    @abc.abstractmethod
+    def __call__(self, weights: Weights) -> tf.Tensor:
+        """Returns f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            Scalar tensor, the loss, in the dtype the model computes it in.
+        """
+
+    @abc.abstractmethod
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """Returns grad f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            One tensor per used variable, of its shape and dtype.
+        """
+
+    def vectorized(self, stacked: Weights) -> tf.Tensor:
+        """Returns f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            Tensor of shape [samples], the losses.
+        """
+        return tf.reshape(vectorize(self, stacked), [stacked[0].shape[0]])
+
+    def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
+        """Returns grad f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            One tensor per used variable, shape [samples, *shape].
+        """
+        gradients = vectorize(self.gradient, stacked)
+        return [tf.ensure_shape(g, s.shape) for g, s in zip(gradients, stacked, strict=True)]
+
+
+class ReplayedLoss(Objective):
+    """A captured loss as a pure function of the weights, by replaying its graph.
 
     Args:
         captured: the loss and its graph; must belong to the graph being traced.
         variables: the trainable weights.
-
-    Attributes:
-        is_used: per variable, whether f depends on it. The `weights` arguments below hold one
-            tensor per variable that is used, in the order of `variables`.
 
     Raises:
         ReplayError: the loss belongs to another graph, or between a weight and the loss stands
@@ -90,27 +144,17 @@ class Objective:
         self._reads = {read: used.index(index) for read, index in cut.reads.items()}
 
     def __call__(self, weights: Weights) -> tf.Tensor:
-        """Returns f(weights).
-
-        Args:
-            weights: one tensor per used variable, with its shape and dtype.
-
-        Returns:
-            Scalar tensor, the loss, in the dtype the model computes it in.
-        """
+        """See `Objective`."""
         inputs = {read: tf.identity(weights[index]) for read, index in self._reads.items()}
         for name in self._constants:
             inputs[name] = tf.identity(self._graph.get_tensor_by_name(name))
-        return self._replay(inputs)
+        (loss,) = tf.graph_util.import_graph_def(
+            self._piece, input_map=inputs, return_elements=[self._loss], name="f"
+        )
+        return loss
 
     def gradient(self, weights: Weights) -> list[tf.Tensor]:
-        """Returns grad f(weights).
-
-        Args:
-            weights: one tensor per used variable, with its shape and dtype.
-
-        Returns:
-            One tensor per used variable, of its shape and dtype.
+        """See `Objective`.
 
         Raises:
             ReplayError: an operation between a weight and the loss has a custom gradient, whose
@@ -122,23 +166,6 @@ class Objective:
         gradients = tf.gradients(self(local), local, unconnected_gradients="zero")
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def vectorized(self, stacked: Weights) -> tf.Tensor:
-        """Returns f at many weights at once.
-
-        Args:
-            stacked: one tensor per used variable, shape [samples, *shape].
-
-        Returns:
-            Tensor of shape [samples], the losses.
-        """
-        return tf.reshape(vectorize(self, stacked), [stacked[0].shape[0]])
-
-    def _replay(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        (loss,) = tf.graph_util.import_graph_def(
-            self._piece, input_map=inputs, return_elements=[self._loss], name="f"
-        )
-        return loss
-
     def _check_gradient(self) -> None:
         for node in self._piece.node:
             if "_gradient_op_type" in node.attr:
@@ -148,6 +175,32 @@ class Objective:
                     "original weights and return a wrong gradient. Use a gradient-free sampler "
                     f"(`ImportanceSampling`), or: {_EXPLICIT_DOOR}"
                 )
+
+
+class LossFunction(Objective):
+    """A loss that is a Python function of the weights.
+
+    Args:
+        function: takes one tensor per variable to the scalar loss, and moves no variable.
+        size: the number of variables; f is taken to depend on all of them.
+    """
+
+    def __init__(self, function: Callable[[Weights], tf.Tensor], size: int):
+        self._function = function
+        self.is_used = (True,) * size
+
+    def __call__(self, weights: Weights) -> tf.Tensor:
+        """See `Objective`."""
+        return self._function(weights)
+
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """See `Objective`."""
+        local = [tf.identity(weight) for weight in weights]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(local)
+            loss = self._function(local)
+        gradients = tape.gradient(loss, local, unconnected_gradients="zero")
+        return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
 
 def vectorize(function: Callable[[Weights], Any], stacked: Weights, fallback: bool = True) -> Any:

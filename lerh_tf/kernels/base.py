@@ -1,14 +1,16 @@
 """What Algorithms 3, 4 and 5 have in common: what they are given and what they return."""
 
 import abc
-from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
+import keras
 import tensorflow as tf
 
 from lerh_tf.noise import Noise
 from lerh_tf.objective import Objective
-
+from lerh_tf.schedules import is_schedule
 
 State = TypeVar("State")
 
@@ -32,6 +34,7 @@ class Estimate(NamedTuple):
     is_valid: tf.Tensor
 
 
+@dataclasses.dataclass(frozen=True)
 class Kernel(abc.ABC):
     """An estimator of the Gaussian nearest to q_{x,tau}, as a pure function of its arguments.
 
@@ -58,6 +61,7 @@ class Kernel(abc.ABC):
         tau: tf.Tensor,
         noise: Noise,
         chain: Sequence[tf.Tensor] = (),
+        update: tf.Tensor | int = 0,
     ) -> Estimate:
         """Estimates the mean m of the nearest Gaussian.
 
@@ -67,20 +71,23 @@ class Kernel(abc.ABC):
             tau: variance of the Gaussian (paper's tau), scalar tensor.
             noise: source of standard normal noise.
             chain: where the Markov chain starts, one position per variable; ignored by kernels
-                without a chain.
+                without one.
+            update: the raw count of weight updates so far, for schedules that run on.
 
         Returns:
             The estimate of m, as a displacement from x.
         """
 
-    @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
+        return {
+            field.name: _serialized(getattr(self, field.name)) for field in dataclasses.fields(self)
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Returns the kernel that `get_config` described."""
-        return cls(**config)
+        return cls(**deserialized(config))
 
 
 def working_dtype(dtype: tf.DType) -> tf.DType:
@@ -129,3 +136,31 @@ def fold_blocks(
         parallel_iterations=1,
     )
     return step(block, samples - full * size, state)
+
+
+def dot(left: Sequence[tf.Tensor], right: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns the inner product over all entries of all tensors, in at least float32."""
+    dtype = widest_dtype([t.dtype for t in left])
+    products = [tf.reduce_sum(a * b) for a, b in zip(left, right, strict=True)]
+    return tf.add_n([tf.cast(product, dtype) for product in products])
+
+
+def all_finite(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns whether every entry of every tensor is finite, as a scalar bool tensor."""
+    return tf.reduce_all(tf.stack([tf.reduce_all(tf.math.is_finite(t)) for t in tensors]))
+
+
+def deserialized(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Returns the configuration with the serialized Keras objects in it restored."""
+    return {
+        name: keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
+        if isinstance(value, dict)
+        else value
+        for name, value in config.items()
+    }
+
+
+def _serialized(value: Any) -> Any:
+    return keras.saving.serialize_keras_object(value) if is_schedule(value) else value

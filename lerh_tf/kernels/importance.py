@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -73,6 +73,7 @@ class ImportanceSampling(Kernel):
         tau: tf.Tensor,
         noise: Noise,
         chain: Sequence[tf.Tensor] = (),
+        update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
         shapes = [x.shape for x in anchor]
@@ -98,10 +99,6 @@ class ImportanceSampling(Kernel):
             "standard_error": tf.sqrt(tf.cast(tau, sums.spread.dtype) * sums.variance_of(means)),
             "non_finite": sums.non_finite,
         }
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return dataclasses.asdict(self)
 
 
 class _Sums(NamedTuple):
@@ -160,7 +157,7 @@ class _Sums(NamedTuple):
         return [tf.math.divide_no_nan(m[0], tf.cast(self.weight[0], m.dtype)) for m in self.moment]
 
     def variance_of(self, means: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the total variance of the weighted mean of z: sum w^2 |z - mean|^2 / (sum w)^2."""
+        """Returns the mean of z's total variance: sum w^2 |z - mean|^2 / (sum w)^2."""
         dtype = self.spread.dtype
         cross = tf.add_n(
             [

@@ -1,22 +1,24 @@
 """What Algorithms 1 and 2 share: the outer loop as a Keras optimizer."""
 
+import functools
 import random
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import keras
 import tensorflow as tf
 
 from lerh_tf._checks import integer_at_least, positive_float
-from lerh_tf.kernels.base import Estimate, Kernel, widest_dtype, working_dtype
+from lerh_tf.kernels.base import Estimate, Kernel, deserialized, widest_dtype, working_dtype
 from lerh_tf.noise import PhiloxNoise
-from lerh_tf.objective import CapturedLoss, Objective, Variable, native
-
-Schedule = keras.optimizers.schedules.LearningRateSchedule
+from lerh_tf.objective import CapturedLoss, Objective, ReplayedLoss, Variable, native
+from lerh_tf.schedules import Schedule, is_schedule
 
 _SEEDS = 2**32
+# A loop that makes a new closure at each update traces each anew; do not keep them all.
+_CLOSURES = 8
 
 
 class GaussianApproximation(keras.optimizers.Optimizer):
@@ -52,7 +54,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         name: str,
         **kwargs: Any,
     ):
-        if not isinstance(tau, Schedule):
+        if not is_schedule(tau):
             tau = positive_float("tau", tau)
         seed = random.randrange(_SEEDS) if seed is None else _checked_seed(seed)
         rate = _TiedToTau(self) if learning_rate is None else _as_float(learning_rate)
@@ -60,16 +62,17 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         self._kernel = kernel
         self._seed = seed
         self._captured = _CapturedLosses()
-        self._tau = tau if isinstance(tau, Schedule) else self._scalar("tau", tau)
+        self._compiled_steps = _CompiledSteps(self._step)
+        self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
 
     @property
     def tau(self) -> Any:
         """Variance of the Gaussian (paper's tau) at the coming update; settable if a number."""
-        return self._tau(self._iterations) if isinstance(self._tau, Schedule) else self._tau
+        return self._tau(self._iterations) if is_schedule(self._tau) else self._tau
 
     @tau.setter
     def tau(self, tau: float) -> None:
-        if isinstance(self._tau, Schedule):
+        if is_schedule(self._tau):
             raise TypeError(
                 "`tau` follows a schedule and can't be set; construct the optimizer with a number "
                 f"to set it later. Received: tau={tau}"
@@ -151,14 +154,63 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         variables = list(
             self._trainable_variables if trainable_variables is None else trainable_variables
         )
+        self.apply_objective(ReplayedLoss(captured, variables), variables)
+
+    def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
+        """Moves the weights to m, given f as a function of them.
+
+        Args:
+            objective: the minibatch loss.
+            variables: the weights that it is a function of.
+        """
         self.build(variables)
-        objective = Objective(captured, variables)
         super().apply(self._gradients(objective, variables), variables)
+
+    def step(
+        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable], *inputs: Any
+    ) -> tf.Tensor:
+        """Makes one weight update of a hand-written loop.
+
+        The closure is traced once per closure and signature of the inputs, so keep one closure
+        and pass it each minibatch:
+
+            def loss(x, y):
+                return loss_fn(y, model(x, training=True))
+
+            for x, y in batches:
+                optimizer.step(loss, model.trainable_variables, x, y)
+
+        Args:
+            closure: computes the scalar minibatch loss from the inputs and the variables as they
+                are.
+            variables: the weights to move.
+            *inputs: nests of tensors or arrays, the closure's arguments.
+
+        Returns:
+            The loss before the update.
+
+        Raises:
+            ReplayError: the loss can't be evaluated at other weights.
+        """
+        if tf.inside_function():
+            return self._step(closure, variables, inputs)
+        variables = list(variables)
+        self.build(variables)
+        inputs = tf.nest.map_structure(tf.convert_to_tensor, inputs)
+        return self._compiled_steps.get(closure, variables)(inputs)
+
+    def _step(
+        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable], inputs: Any
+    ) -> tf.Tensor:
+        loss = closure(*inputs)
+        self.scale_loss(loss)
+        self.apply([None] * len(variables), variables)
+        return loss
 
     def update_step(
         self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
     ) -> None:
-        """x -= learning_rate * g."""
+        """Takes one step: x -= learning_rate * g."""
         self.assign_sub(variable, tf.cast(learning_rate, gradient.dtype) * gradient)
 
     def get_config(self) -> dict[str, Any]:
@@ -166,7 +218,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         config = super().get_config()
         if isinstance(self._learning_rate, _TiedToTau):
             config["learning_rate"] = None
-        if isinstance(self._tau, Schedule):
+        if is_schedule(self._tau):
             config["tau"] = keras.optimizers.schedules.serialize(self._tau)
         else:
             config["tau"] = float(self._tau.numpy())
@@ -178,13 +230,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> "GaussianApproximation":
         """Returns the optimizer that `get_config` described."""
-        config = {
-            name: keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
-            if isinstance(value, dict)
-            else value
-            for name, value in config.items()
-        }
-        return cls(**config)
+        return cls(**deserialized(config, custom_objects))
 
     def _gradients(
         self, objective: Objective, variables: Sequence[Variable]
@@ -211,7 +257,8 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         update = tf.convert_to_tensor(native(self._iterations))
         noise = PhiloxNoise(self._seed, update, shapes, dtypes)
         tau = tf.cast(tf.convert_to_tensor(self.tau), widest_dtype(dtypes))
-        return self._kernel(objective, anchor, tau, noise, self._chain_start(anchor, variables))
+        start = self._chain_start(anchor, variables)
+        return self._kernel(objective, anchor, tau, noise, start, update)
 
     def _chain_start(
         self, anchor: Sequence[tf.Tensor], variables: Sequence[Variable]
@@ -278,6 +325,57 @@ class _CapturedLosses:
                 "mixed_float16 policy compile the model with `auto_scale_loss=False`: a wrapping "
                 "`LossScaleOptimizer` does not forward the loss."
             ) from None
+
+
+class _CompiledSteps:
+    """The traced steps of the latest closures, so that a hand-written loop traces each once."""
+
+    def __init__(self, step: Callable[..., tf.Tensor]):
+        self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
+        self._step = step
+
+    def get(
+        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable]
+    ) -> Callable[[Any], tf.Tensor]:
+        return self._compiled(closure, tuple(map(_ById, variables)))
+
+    def _compile(
+        self, closure: Callable[..., tf.Tensor], variables: "tuple[_ById, ...]"
+    ) -> Callable[[Any], tf.Tensor]:
+        weights = [v.variable for v in variables]
+        return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
+
+
+class _ById:
+    """A variable as a dictionary key: Keras variables compare by value."""
+
+    def __init__(self, variable: Variable):
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+
+def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]]) -> Kernel:
+    """Returns a kernel given as such or by name.
+
+    Args:
+        argument: the name of the optimizer's argument, for the message.
+        choice: what the caller passed.
+        kernels: the kernels allowed, by name.
+
+    Raises:
+        ValueError: `choice` is no instance of one of `kernels` and none of the names.
+    """
+    if isinstance(choice, tuple(kernels.values())):
+        return cast(Kernel, choice)
+    if isinstance(choice, str) and choice in kernels:
+        return kernels[choice]()
+    allowed = " or ".join(f'`{kernel.__name__}` ("{name}")' for name, kernel in kernels.items())
+    raise ValueError(f"`{argument}` must be {allowed}. Received: {argument}={choice!r}")
 
 
 def _checked_seed(seed: Any) -> int:

@@ -6,9 +6,11 @@ import keras
 
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.importance import ImportanceSampling
-from lerh_tf.optimizers.base import GaussianApproximation, Schedule
+from lerh_tf.kernels.sgld import SGLD
+from lerh_tf.optimizers.base import GaussianApproximation, chosen_kernel
+from lerh_tf.schedules import Schedule
 
-_SAMPLERS: dict[str, type[Kernel]] = {"importance_sampling": ImportanceSampling}
+_SAMPLERS: dict[str, type[Kernel]] = {"sgld": SGLD, "importance_sampling": ImportanceSampling}
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -25,7 +27,7 @@ class LocalEntropy(GaussianApproximation):
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
             `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
         sampler: the estimator of the expectation, a kernel or the name of one with the paper's
-            settings: "importance_sampling". Defaults to "importance_sampling".
+            settings: "sgld" or "importance_sampling". Defaults to "sgld".
         seed: integer in [0, 2**32), seed of the noise; None draws one from Python's `random`,
             which `keras.utils.set_random_seed` sets. Defaults to None.
         learning_rate: factor eta on grad F_tau, a number or schedule; None ties it to tau, the
@@ -45,13 +47,13 @@ class LocalEntropy(GaussianApproximation):
     def __init__(
         self,
         tau: float | Schedule = 0.01,
-        sampler: str | Kernel = "importance_sampling",
+        sampler: str | Kernel = "sgld",
         seed: int | None = None,
         learning_rate: float | Schedule | None = None,
         name: str = "local_entropy",
         **kwargs: Any,
     ):
-        kernel = _sampler(sampler)
+        kernel = chosen_kernel("sampler", sampler, _SAMPLERS)
         super().__init__(tau, kernel, seed, learning_rate, name, **kwargs)
 
     @property
@@ -63,14 +65,3 @@ class LocalEntropy(GaussianApproximation):
         """Returns the constructor's arguments."""
         sampler = keras.saving.serialize_keras_object(self._kernel)
         return {**super().get_config(), "sampler": sampler}
-
-
-def _sampler(sampler: str | Kernel) -> Kernel:
-    if isinstance(sampler, tuple(_SAMPLERS.values())):
-        return sampler
-    if isinstance(sampler, str) and sampler in _SAMPLERS:
-        return _SAMPLERS[sampler]()
-    raise ValueError(
-        f"`sampler` must be a sampling kernel or one of {sorted(_SAMPLERS)}. "
-        f"Received: sampler={sampler!r}"
-    )

@@ -1,0 +1,133 @@
+"""Algorithm 5: a minimiser of KL(phi || q_{x,tau}) by Robbins-Monro."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from lerh_tf._checks import integer_at_least
+from lerh_tf.kernels.base import (
+    Estimate,
+    Kernel,
+    all_finite,
+    displaced,
+    dot,
+    fold_blocks,
+    scaled,
+    working_dtype,
+)
+from lerh_tf.noise import Noise, block_size
+from lerh_tf.objective import Objective
+from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+@dataclasses.dataclass(frozen=True)
+class RobbinsMonro(Kernel):
+    """Finds a root of h(m) = m - x + tau E grad f(Y), Y ~ N(m, tau I), from noisy values of h.
+
+    x^{j+1} = x^j - a_j (x^j - x + tau / M sum_{m=1}^M grad f(z^(m))), z^(m) ~ N(x^j, tau I),
+    j = 1, ..., J, from x^1 = x.
+
+    x^1, which the text calls x^0, is moved J times, and the last state is returned.
+
+    Its diagnostics are `residual`, the norm of the last estimate of h; `non_finite`, 1 where the
+    iteration left the finite numbers and the update was dropped, else 0.
+
+    Args:
+        steps: number of moves (paper's J), a positive integer. Defaults to 30.
+        samples: number of gradients averaged per move (paper's M), a positive integer. Defaults
+            to 30.
+        step_sizes: schedule j -> a_j, j counted from 1. Defaults to `RobbinsMonroSteps()`, which
+            decays as 0.1 j^(-0.7); the text prints the growing form.
+
+    Raises:
+        ValueError: `steps` or `samples` is no positive integer, or `step_sizes` no schedule.
+
+    References:
+        Algorithm 5, equation (robmon); Robbins and Monro (1951).
+    """
+
+    steps: int = 30
+    samples: int = 30
+    step_sizes: Schedule = dataclasses.field(default_factory=RobbinsMonroSteps)
+
+    diagnostic_names: ClassVar[tuple[str, ...]] = ("residual", "non_finite")
+    failure: ClassVar[str] = (
+        "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
+        "they were. Try smaller step sizes or a smaller tau."
+    )
+
+    def __post_init__(self) -> None:
+        integer_at_least("steps", self.steps, 1)
+        integer_at_least("samples", self.samples, 1)
+        checked_schedule("step_sizes", self.step_sizes)
+
+    def __call__(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        chain: Sequence[tf.Tensor] = (),
+        update: tf.Tensor | int = 0,
+    ) -> Estimate:
+        """See `Kernel`."""
+        problem = _Problem(objective, anchor, tau, noise)
+        zeros = [tf.zeros(x.shape, working_dtype(x.dtype)) for x in anchor]
+
+        def move(
+            j: tf.Tensor, y: list[tf.Tensor], _: list[tf.Tensor]
+        ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
+            h = problem.drift(y, j, self.samples)
+            a = self.step_sizes(j)
+            y = [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(y, h, strict=True)]
+            return j + 1, y, h
+
+        _, y, h = tf.while_loop(
+            lambda j, *_: j <= self.steps,
+            move,
+            (tf.constant(1, tf.int64), zeros, zeros),
+            parallel_iterations=1,
+        )
+        is_valid = all_finite(y)
+        diagnostics = {
+            "residual": tf.sqrt(dot(h, h)),
+            "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
+        }
+        displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in y]
+        return Estimate(displacement, [], diagnostics, is_valid)
+
+
+class _Problem(NamedTuple):
+    """What h is made of; y = x^j - x."""
+
+    objective: Objective
+    anchor: Sequence[tf.Tensor]
+    tau: tf.Tensor
+    noise: Noise
+
+    def drift(self, y: Sequence[tf.Tensor], j: tf.Tensor, samples: int) -> list[tf.Tensor]:
+        """Returns the estimate of h(x^j) from `samples` gradients."""
+        gradient = self.mean_gradient(y, j, samples)
+        return [y_v + tf.cast(self.tau, y_v.dtype) * g for y_v, g in zip(y, gradient, strict=True)]
+
+    def mean_gradient(self, y: Sequence[tf.Tensor], j: tf.Tensor, samples: int) -> list[tf.Tensor]:
+        """Returns the mean of grad f over N(x + y, tau I), as a sum over blocks of samples."""
+        size = block_size([x.shape for x in self.anchor])
+        first = (j - 1) * -(-samples // size)
+
+        def add_block(block: tf.Tensor, count: int, sums: list[tf.Tensor]) -> list[tf.Tensor]:
+            steps = scaled(self.tau, self.noise(first + block, count))
+            centred = [y_v + d for y_v, d in zip(y, steps, strict=True)]
+            gradients = self.objective.vectorized_gradient(displaced(self.anchor, centred))
+            return [
+                s + tf.reduce_sum(tf.cast(g, s.dtype), 0)
+                for s, g in zip(sums, gradients, strict=True)
+            ]
+
+        zeros = [tf.zeros_like(y_v) for y_v in y]
+        sums = fold_blocks(add_block, samples, size, zeros)
+        return [s / samples for s in sums]

@@ -1,0 +1,66 @@
+"""Algorithm 2: minimisation of the heat-regularized loss."""
+
+from typing import Any
+
+import keras
+
+from lerh_tf.kernels.base import Kernel
+from lerh_tf.kernels.robbins_monro import RobbinsMonro
+from lerh_tf.optimizers.base import GaussianApproximation, chosen_kernel
+from lerh_tf.schedules import Schedule
+
+_SOLVERS: dict[str, type[Kernel]] = {"robbins_monro": RobbinsMonro}
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+class HeatRegularization(GaussianApproximation):
+    """Minimises F^H_tau, f convolved with a Gaussian, by the mode-seeking best Gaussian.
+
+    x_{k+1} minimises x -> KL(N(x, tau I) || q_{x_k,tau}), so that
+    x_{k+1} = x_k - tau grad F^H_tau(x_{k+1}).
+
+    f is the loss of the current minibatch: each call of a train step is one weight update, whose
+    implicit equation the solver solves with many gradients of f.
+
+    Args:
+        tau: variance of the Gaussian (paper's tau), a positive number or a Keras
+            `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
+        solver: the solver of the implicit equation, a kernel or the name of one with the paper's
+            settings: "robbins_monro". Defaults to "robbins_monro".
+        seed: integer in [0, 2**32), seed of the noise; None draws one from Python's `random`,
+            which `keras.utils.set_random_seed` sets. Defaults to None.
+        learning_rate: factor on grad F^H_tau(x_{k+1}), a number or schedule; None ties it to tau,
+            the paper's update. Defaults to None.
+        name: the optimizer's name. Defaults to "heat_regularization".
+        **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
+            `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
+
+    Raises:
+        ValueError: `tau` is not positive and finite, `solver` no solver and no known name, or
+            `seed` out of range.
+
+    References:
+        Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
+    """
+
+    def __init__(
+        self,
+        tau: float | Schedule = 0.01,
+        solver: str | Kernel = "robbins_monro",
+        seed: int | None = None,
+        learning_rate: float | Schedule | None = None,
+        name: str = "heat_regularization",
+        **kwargs: Any,
+    ):
+        kernel = chosen_kernel("solver", solver, _SOLVERS)
+        super().__init__(tau, kernel, seed, learning_rate, name, **kwargs)
+
+    @property
+    def solver(self) -> Kernel:
+        """The solver of the implicit equation."""
+        return self._kernel
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        solver = keras.saving.serialize_keras_object(self._kernel)
+        return {**super().get_config(), "solver": solver}

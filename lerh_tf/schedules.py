@@ -1,0 +1,126 @@
+"""Schedules of the paper, as Keras `LearningRateSchedule`s that serialize."""
+
+from typing import Any, TypeAlias
+
+import keras
+import tensorflow as tf
+
+from lerh_tf._checks import finite_float, positive_float
+
+Schedule: TypeAlias = keras.optimizers.schedules.LearningRateSchedule
+
+
+def is_schedule(value: Any) -> bool:
+    """Returns whether `value` is a Keras `LearningRateSchedule`."""
+    return isinstance(value, keras.optimizers.schedules.LearningRateSchedule)
+
+
+def checked_schedule(name: str, value: Any) -> Schedule:
+    """Returns `value`, a Keras `LearningRateSchedule`.
+
+    Args:
+        name: the argument's name, for the message.
+        value: what the caller passed.
+
+    Raises:
+        ValueError: `value` is something else.
+    """
+    if not is_schedule(value):
+        raise ValueError(
+            f"`{name}` must be a `keras.optimizers.schedules.LearningRateSchedule`. "
+            f"Received: {name}={value!r}"
+        )
+    return value
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+class Scoping(keras.optimizers.schedules.LearningRateSchedule):
+    """Scoping of tau: tau(k) = tau0 / (1 + tau1)^k, k = 0, 1, ...
+
+    Args:
+        tau0: tau at the first weight update, positive.
+        tau1: rate of decay per weight update; above -1. Negative values let tau grow.
+
+    Raises:
+        ValueError: `tau0` is not positive and finite, or `tau1` not finite and above -1.
+
+    References:
+        Section 6.5.1, "Scoping of tau".
+    """
+
+    def __init__(self, tau0: float, tau1: float):
+        self._tau0 = positive_float("tau0", tau0)
+        self._tau1 = finite_float("tau1", tau1)
+        if self._tau1 <= -1.0:
+            raise ValueError(f"`tau1` must be above -1. Received: tau1={tau1}")
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        """Returns tau at weight update `step`, counted from 0."""
+        k = tf.cast(step, tf.float64)
+        return self._tau0 / (1.0 + self._tau1) ** k
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"tau0": self._tau0, "tau1": self._tau1}
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+class Temperatures(keras.optimizers.schedules.LearningRateSchedule):
+    """Temperatures of the Langevin chain: eps_j = 1 / (offset + j), j = 1, 2, ...
+
+    Args:
+        offset: a finite number above -1. Defaults to 1000, the paper's.
+
+    Raises:
+        ValueError: `offset` is not finite and above -1.
+
+    References:
+        Algorithm 3; caption of Figure 4 (offset 1000) and of Figure 5 (offset 2000).
+    """
+
+    def __init__(self, offset: float = 1000.0):
+        self._offset = finite_float("offset", offset)
+        if self._offset <= -1.0:
+            raise ValueError(f"`offset` must be above -1. Received: offset={offset}")
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        """Returns eps_j for j = `step`, counted from 1."""
+        return 1.0 / (self._offset + tf.cast(step, tf.float64))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"offset": self._offset}
+
+
+@keras.saving.register_keras_serializable("lerh_tf")
+class RobbinsMonroSteps(keras.optimizers.schedules.LearningRateSchedule):
+    """Step sizes of Robbins-Monro: a_j = c j^(-alpha), or c j^alpha as printed, j = 1, 2, ...
+
+    Args:
+        c: the first step size, positive. Defaults to 0.1, the paper's.
+        alpha: exponent in (1/2, 1]. Defaults to 0.7, the paper's.
+        growing: False decays, which the method needs to converge; True grows as the text of
+            Section 5.2 prints it. Defaults to False.
+
+    Raises:
+        ValueError: `c` is not positive and finite, or `alpha` not in (1/2, 1].
+
+    References:
+        Algorithm 5 and Section 5.2; Robbins and Monro (1951) for the decay.
+    """
+
+    def __init__(self, c: float = 0.1, alpha: float = 0.7, growing: bool = False):
+        self._c = positive_float("c", c)
+        self._alpha = finite_float("alpha", alpha)
+        if not 0.5 < self._alpha <= 1.0:
+            raise ValueError(f"`alpha` must be in (1/2, 1]. Received: alpha={alpha}")
+        self._growing = bool(growing)
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        """Returns a_j for j = `step`, counted from 1."""
+        exponent = self._alpha if self._growing else -self._alpha
+        return self._c * tf.cast(step, tf.float64) ** exponent
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {"c": self._c, "alpha": self._alpha, "growing": self._growing}

@@ -1,0 +1,67 @@
+"""The explicit door for models: a train step whose loss is a true function of the weights."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from lerh_tf.objective import LossFunction, Weights
+from lerh_tf.optimizers.base import GaussianApproximation
+
+
+class TrainStep:
+    """Mixin that trains a model whose loss can't be replayed from its graph.
+
+    `LocalEntropy` and `HeatRegularization` train untouched models by replaying the graph of the
+    minibatch loss. Where that can't be done (LSTM, GRU and other control flow between the weights
+    and the loss, custom gradients, `run_eagerly=True`), mix this class in:
+
+        class Model(lerh_tf.TrainStep, keras.Model):
+            ...
+
+    Each weight update then runs the model anew at other weights, statelessly: dropout masks are
+    the ones of the train step, and moving statistics and seeds move once per batch.
+    """
+
+    def train_step(self: Any, data: Any) -> dict[str, Any]:
+        """Makes one weight update on one minibatch.
+
+        Args:
+            data: x, (x, y) or (x, y, sample_weight), as `keras.Model.train_step` takes it.
+
+        Returns:
+            The logs: loss and metrics at the weights before the update.
+
+        Raises:
+            TypeError: the model's optimizer is not one of this package's.
+        """
+        if not isinstance(self.optimizer, GaussianApproximation):
+            raise TypeError(
+                "`TrainStep` needs an optimizer that evaluates the loss at other weights: "
+                "`LocalEntropy` or `HeatRegularization`. "
+                f"Received: optimizer={self.optimizer!r}"
+            )
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        # Read before the forward pass, which moves seeds and statistics.
+        state = [(v, tf.identity(v.value)) for v in self.non_trainable_variables]
+
+        def loss_of(model_output: Any) -> tf.Tensor:
+            return self.compute_loss(x=x, y=y, y_pred=model_output, sample_weight=sample_weight)
+
+        def loss_at(weights: Weights) -> tf.Tensor:
+            mapping = [*zip(variables, weights, strict=True), *state]
+            with keras.StatelessScope(mapping, collect_losses=True):
+                return loss_of(self(x, training=True))
+
+        y_pred = self(x, training=True)
+        self._update_loss_metric(loss_of(y_pred), x)
+        variables: Sequence[keras.Variable] = self.trainable_variables
+        self.optimizer.apply_objective(LossFunction(loss_at, len(variables)), variables)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def _update_loss_metric(self: Any, loss: tf.Tensor, x: Any) -> None:
+        batch = tf.shape(tf.nest.flatten(x)[0])[0]
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss, sample_weight=batch)
