@@ -1,0 +1,261 @@
+"""A loss that can't be replayed is refused, with its cause; never a silent plain gradient step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from lerh_tf import ImportanceSampling, LocalEntropy, ReplayError
+from lerh_tf.objective import CapturedLoss, ReplayedLoss
+from tests.lerh_tf._cases import dense, sequential
+from tests.lerh_tf._keras_steps import Probe, elsewhere, state_of
+
+NESTED = "stands a nested function: operation"
+DOOR = r"`lerh_tf\.TrainStep`"
+
+Function = Callable[[tf.Tensor], tf.Tensor]
+
+
+def conditional(h: tf.Tensor) -> tf.Tensor:
+    return tf.cond(tf.reduce_sum(h) > 0.0, lambda: h, lambda: 2.0 * h)
+
+
+def mapped(h: tf.Tensor) -> tf.Tensor:
+    return tf.map_fn(lambda row: 2.0 * row, h)
+
+
+def looped(h: tf.Tensor) -> tf.Tensor:
+    return tf.while_loop(lambda i, _: i < 3, lambda i, g: (i + 1, 2.0 * g), (0, h))[1]
+
+
+@tf.function
+def called(h: tf.Tensor) -> tf.Tensor:
+    return 2.0 * h
+
+
+@tf.custom_gradient
+def clipped(h: tf.Tensor) -> Any:
+    return tf.clip_by_value(h, -0.1, 0.1), lambda upstream: upstream
+
+
+class Apply(layers.Layer):
+    """Applies a TensorFlow function to its input."""
+
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self._function = function
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        return tf.ensure_shape(self._function(inputs), inputs.shape)
+
+
+def network(function: Function) -> keras.Model:
+    return sequential((3,), dense(2), lambda: Apply(function), dense(1))()
+
+
+def recurrent(layer: type[layers.Layer]) -> keras.Model:
+    return sequential((4, 2), lambda: layer(2), dense(1))()
+
+
+def sampler(**arguments: Any) -> LocalEntropy:
+    return LocalEntropy(tau=0.1, sampler=ImportanceSampling(samples=20), seed=0, **arguments)
+
+
+def batch(*shape: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((6, *shape)), rng.standard_normal((6, 1))
+    return x.astype("float32"), y.astype("float32")
+
+
+MODELS: dict[str, tuple[Callable[[], keras.Model], tuple[int, ...]]] = {
+    "lstm": (lambda: recurrent(layers.LSTM), (4, 2)),
+    "gru": (lambda: recurrent(layers.GRU), (4, 2)),
+    "cond": (lambda: network(conditional), (3,)),
+    "map_fn": (lambda: network(mapped), (3,)),
+    "while_loop": (lambda: network(looped), (3,)),
+    "tf.function": (lambda: network(called), (3,)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nested_function_is_refused(name: str) -> None:
+    build, shape = MODELS[name]
+    model = build()
+    before = state_of(model.trainable_variables)
+    model.compile(optimizer=sampler(), loss="mse")
+    with pytest.raises(ReplayError, match=NESTED) as refusal:
+        model.train_on_batch(*batch(*shape))
+    assert refusal.match(DOOR)
+    for a, b in zip(before, state_of(model.trainable_variables), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_nested_function_that_no_weight_enters_is_replayed() -> None:
+    model = sequential((3,), lambda: Apply(mapped), dense(1))()
+    v = elsewhere(model.trainable_variables)
+    probe = Probe(model.trainable_variables, v)
+    model.compile(optimizer=probe, loss="mse")
+    x, y = batch(3)
+    model.train_on_batch(x, y)
+    expected = np.mean((2.0 * x @ v[0] + v[1] - y) ** 2)
+    np.testing.assert_allclose(probe.probed_losses(), [expected], rtol=1e-6)
+
+
+CUSTOM_GRADIENTS: dict[str, Function] = {"silu": tf.nn.silu, "custom_gradient": clipped}
+
+
+@pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
+def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> None:
+    model = network(CUSTOM_GRADIENTS[name])
+    probe = Probe(model.trainable_variables, state_of(model.trainable_variables))
+    model.compile(optimizer=probe, loss="mse")
+    with pytest.raises(ReplayError, match="has a custom gradient") as refusal:
+        model.train_on_batch(*batch(3))
+    assert refusal.match("`ImportanceSampling`")
+    assert refusal.match(DOOR)
+
+
+@pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
+def test_custom_gradient_s_loss_is_right(name: str) -> None:
+    function = CUSTOM_GRADIENTS[name]
+    model = network(function)
+    v = elsewhere(model.trainable_variables)
+    probe = Probe(model.trainable_variables, v, with_gradient=False)
+    model.compile(optimizer=probe, loss="mse")
+    x, y = batch(3)
+    model.train_on_batch(x, y)
+    expected = np.mean((function(x @ v[0] + v[1]).numpy() @ v[2] + v[3] - y) ** 2)
+    np.testing.assert_allclose(probe.probed_losses(), [expected], rtol=1e-6)
+    assert abs(probe.losses()[0] - expected) > 0.01
+
+
+@pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
+def test_importance_sampling_trains_through_a_custom_gradient(name: str) -> None:
+    model = network(CUSTOM_GRADIENTS[name])
+    before = state_of(model.trainable_variables)
+    model.compile(optimizer=sampler(), loss="mse")
+    model.train_on_batch(*batch(3))
+    after = state_of(model.trainable_variables)
+    assert all(np.any(a != b) for a, b in zip(before, after, strict=True))
+
+
+def test_eager_run_is_refused() -> None:
+    model = network(tf.nn.tanh)
+    model.compile(optimizer=sampler(), loss="mse", run_eagerly=True)
+    with pytest.raises(ReplayError, match="`run_eagerly=True`") as refusal:
+        model.train_on_batch(*batch(3))
+    assert refusal.match(DOOR)
+
+
+def test_loss_must_be_a_scalar() -> None:
+    a = tf.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"must be a scalar\. Received: loss="):
+        tf.function(lambda: CapturedLoss(2.0 * a)).get_concrete_function()
+
+
+@pytest.fixture
+def mixed_float16() -> Any:
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    yield
+    keras.config.set_dtype_policy(policy)
+
+
+@pytest.mark.usefixtures("mixed_float16")
+def test_loss_scale_optimizer_is_refused() -> None:
+    model = network(tf.nn.tanh)
+    model.compile(optimizer=sampler(), loss="mse")
+    with pytest.raises(ValueError, match="`auto_scale_loss=False`"):
+        model.train_on_batch(*batch(3))
+
+
+@pytest.mark.usefixtures("mixed_float16")
+def test_mixed_float16_trains_without_loss_scaling() -> None:
+    model = network(tf.nn.tanh)
+    before = state_of(model.trainable_variables)
+    model.compile(optimizer=sampler(), loss="mse", auto_scale_loss=False)
+    model.train_on_batch(*batch(3))
+    for a, b in zip(before, state_of(model.trainable_variables), strict=True):
+        assert np.any(a != b)
+        assert np.all(np.isfinite(b))
+
+
+def test_bare_gradients_are_refused() -> None:
+    a, optimizer = keras.Variable([1.0, 2.0]), sampler()
+    with pytest.raises(ValueError, match="`apply` received gradients but no loss"):
+        optimizer.apply([tf.constant([0.1, 0.1])], [a])
+    with pytest.raises(ValueError, match=r"Train with `model\.fit`, or"):
+        optimizer.apply_gradients([(tf.constant([0.1, 0.1]), a)])
+    np.testing.assert_array_equal(a, [1.0, 2.0])
+
+
+def test_gradients_after_a_refused_step_are_refused() -> None:
+    optimizer = sampler()
+    model = network(conditional)
+    model.compile(optimizer=optimizer, loss="mse")
+    with pytest.raises(ReplayError, match=NESTED):
+        model.train_on_batch(*batch(3))
+    variables = model.trainable_variables
+    with pytest.raises(ValueError, match="no loss"):
+        optimizer.apply([tf.zeros(v.shape) for v in variables], variables)
+
+
+def test_loss_of_another_graph_is_refused() -> None:
+    a, optimizer = keras.Variable(2.0), sampler()
+    tf.function(lambda: optimizer.scale_loss(a * a)).get_concrete_function()
+    with pytest.raises(ReplayError, match="belongs to another graph") as refusal:
+        tf.function(lambda: optimizer.apply([None], [a])).get_concrete_function()
+    assert refusal.match("Call both in the same `tf.function`")
+
+
+def test_loss_of_another_graph_is_refused_outside_graphs() -> None:
+    a, optimizer = keras.Variable(2.0), sampler()
+    tf.function(lambda: optimizer.scale_loss(a * a)).get_concrete_function()
+    with pytest.raises(ReplayError, match="belongs to another graph"):
+        optimizer.apply([None], [a])
+
+
+def test_loss_without_weights_is_refused() -> None:
+    a = tf.Variable(2.0, name="lonely")
+
+    @tf.function
+    def step() -> None:
+        ReplayedLoss(CapturedLoss(tf.constant(1.0)), [a])
+
+    with pytest.raises(ReplayError, match="does not depend on any of the weights") as refusal:
+        step()
+    assert refusal.match("lonely")
+
+
+def test_weight_read_by_its_handle_is_refused() -> None:
+    a = tf.Variable([[1.0, 2.0]], name="table")
+
+    @tf.function
+    def step() -> None:
+        loss = tf.reduce_sum(tf.gather_nd(a, [[0, 1]]))
+        ReplayedLoss(CapturedLoss(loss), [a])
+
+    with pytest.raises(ReplayError, match="by its handle") as refusal:
+        step()
+    assert refusal.match("'table")
+    assert refusal.match(DOOR)
+
+
+def test_unused_weight_stays_and_keras_warns() -> None:
+    x = keras.Input((3,))
+    model = keras.Model(x, layers.Dense(1)(x))
+    model.unused = layers.Dense(2)
+    model.unused.build((None, 3))
+    kernel = model.unused.kernel.numpy().copy()
+    for optimizer in (keras.optimizers.SGD(), sampler()):
+        model.compile(optimizer=optimizer, loss="mse")
+        before = state_of(model.trainable_variables)
+        with pytest.warns(UserWarning, match="Gradients do not exist for variables"):
+            model.train_on_batch(*batch(3))
+        after = state_of(model.trainable_variables)
+        assert sum(bool(np.any(a != b)) for a, b in zip(before, after, strict=True)) == 2
+        np.testing.assert_array_equal(model.unused.kernel.numpy(), kernel)
