@@ -15,7 +15,7 @@ from platformdirs import user_cache_path
 from reproduce.data import arrays
 from reproduce.data.source import MNIST, Array, Arrays, DamagedError, DataError, Source
 
-_REMEDY = "Choose another folder with --data-dir or the environment variable TFDS_DATA_DIR."
+_REMEDY = "choose another folder with --data-dir or the environment variable TFDS_DATA_DIR."
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ def load_mnist(data_dir: Path | str | None = None) -> Mnist:
     """Loads MNIST, preparing it first where that has not been done; no network is used.
 
     The TFDS data set `mnist` 3.0.1 under `data_dir` is used if there is one, and prepared from
-    the files in this package if not (about half a minute, said on standard error). Its decoded
+    the files in this package if not (about a minute, said on standard error). Its decoded
     arrays are kept in `lerh_tf/` beside it, so later loads are fast. Every load checks the arrays
     against the original files' MD5; damage to what this package wrote is said and repaired.
 
@@ -99,7 +99,7 @@ def _without_keeping(source: Source, data_dir: Path, error: OSError) -> Arrays:
     from reproduce.data import builder
 
     if not os.path.lexists(builder.dataset_folder(data_dir)):
-        raise DataError(f"MNIST cannot be kept in {data_dir}: {error}. {_REMEDY}") from error
+        raise DataError(f"MNIST cannot be kept in {data_dir}: {error}; {_REMEDY}") from error
     _say(f"Decoding MNIST at every load, as its arrays cannot be kept in {data_dir}: {error}.")
     return builder.decode(source.read(), data_dir)
 
@@ -118,7 +118,7 @@ def _from_tfds(source: Source, data_dir: Path) -> Arrays:
         if not (folder / builder.MARKER).exists():
             raise DataError(
                 f"MNIST cannot be loaded: {damage}. It was not prepared by this package and is "
-                f"left as it is: remove {folder} to have it prepared anew. Or: {_REMEDY}"
+                f"left as it is: remove {folder} to have it prepared anew, or {_REMEDY}"
             ) from damage
         _say(f"{damage}. Preparing it anew.")
     _prepare(originals, data_dir)
@@ -128,7 +128,7 @@ def _from_tfds(source: Source, data_dir: Path) -> Arrays:
 def _prepare(originals: Arrays, data_dir: Path) -> None:
     from reproduce.data import builder
 
-    _say(f"Preparing MNIST in {data_dir}, once; this takes about half a minute.")
+    _say(f"Preparing MNIST in {data_dir}, once; this takes about a minute.")
     start = time.monotonic()
     builder.prepare(originals, data_dir, scratch=_own_folder(data_dir) / "preparing")
     _say(f"MNIST is prepared ({time.monotonic() - start:.0f} s).")

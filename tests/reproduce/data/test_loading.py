@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 import pytest
 import tensorflow_datasets as tfds
 from filelock import FileLock
 
-from reproduce.data import builder, load_mnist, resolve_data_dir
+from reproduce.data import builder
 from reproduce.data.loading import Mnist, load
 from reproduce.data.source import TRAIN_IMAGES, TRAIN_LABELS, Arrays, DataError, Source
 
@@ -317,22 +316,6 @@ def test_data_set_that_tfds_prepared_meanwhile_stays(
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("below", [".", "below"])
-def test_data_dir_that_is_a_file_is_refused(tiny: Source, tmp_path: Path, below: str) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"kept")
-    with pytest.raises(DataError, match=r"MNIST cannot be kept in .*file.*--data-dir"):
-        load(tiny, path / below)
-    assert path.read_bytes() == b"kept"
-
-
-def test_unwritable_folder_is_refused(tiny: Source, data_dir: Path) -> None:
-    data_dir.mkdir()
-    (data_dir / "lerh_tf").write_bytes(b"")  # stops root too, whom permissions do not
-    with pytest.raises(DataError, match=r"cannot be kept in .*tfds data.*TFDS_DATA_DIR"):
-        load(tiny, data_dir)
-
-
 def test_unwritable_folder_with_a_data_set_is_decoded_at_every_load(
     tiny: Source,
     tiny_arrays: Arrays,
@@ -345,25 +328,3 @@ def test_unwritable_folder_with_a_data_set_is_decoded_at_every_load(
     for _ in range(2):
         assert_same(load(tiny, data_dir), tiny_arrays)
         assert "Decoding MNIST at every load" in capfd.readouterr().err
-
-
-def test_data_dir_is_the_argument_else_the_environment_else_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "environment"))
-    assert resolve_data_dir(tmp_path / "argument") == tmp_path / "argument"
-    assert resolve_data_dir() == tmp_path / "environment"
-    for unset in ("", None):
-        if unset is None:
-            monkeypatch.delenv("TFDS_DATA_DIR")
-        else:
-            monkeypatch.setenv("TFDS_DATA_DIR", unset)
-        assert resolve_data_dir().is_relative_to(platformdirs.user_cache_path())
-    assert resolve_data_dir("~/data") == Path.home() / "data"
-    assert resolve_data_dir("data") == Path.cwd() / "data"
-
-
-@pytest.mark.parametrize("url", ["gs://bucket/data", Path("gs://bucket/data")])
-def test_remote_folder_is_refused(url: Path | str) -> None:
-    with pytest.raises(DataError, match=r"`data_dir` must be a local folder\. Received: gs:/"):
-        load_mnist(url)
