@@ -15,7 +15,7 @@ _LARGEST_BLOCK = 1024
 class Noise(Protocol):
     """A source of standard normal noise, drawn in blocks of consecutive samples."""
 
-    def __call__(self, block: tf.Tensor, samples: int) -> list[tf.Tensor]:
+    def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
         """Returns the noise of the first `samples` samples of one block.
 
         Args:
@@ -28,17 +28,20 @@ class Noise(Protocol):
         """
 
 
-def block_size(shapes: Sequence[tf.TensorShape]) -> int:
-    """Returns how many samples one block holds.
+def block_size(anchor: Sequence[tf.Tensor]) -> int | tf.Tensor:
+    """Returns how many samples one block holds; a tensor where a static shape is not known.
 
     It depends on the number of weights only, so that the noise of sample j is the same however
     many samples are drawn.
 
     Args:
-        shapes: the variables' static shapes.
+        anchor: one tensor per variable, of the shape of its noise.
     """
-    floats = sum(shape.num_elements() for shape in shapes)
-    return max(1, min(_LARGEST_BLOCK, _BLOCK_FLOATS // max(floats, 1)))
+    if all(x.shape.is_fully_defined() for x in anchor):
+        floats = sum(x.shape.num_elements() for x in anchor)
+        return max(1, min(_LARGEST_BLOCK, _BLOCK_FLOATS // max(floats, 1)))
+    floats = tf.add_n([tf.size(x) for x in anchor])
+    return tf.clip_by_value(_BLOCK_FLOATS // tf.maximum(floats, 1), 1, _LARGEST_BLOCK)
 
 
 class PhiloxNoise:
@@ -51,7 +54,7 @@ class PhiloxNoise:
     Args:
         seed: integer in [0, 2**32).
         update: scalar int64 tensor, the raw count of weight updates.
-        shapes: the variables' static shapes.
+        shapes: the shapes to draw, one per variable; `TensorShape` or int32 tensor.
         dtypes: the dtypes to draw in, one per variable; float32 or float64.
     """
 
@@ -59,7 +62,7 @@ class PhiloxNoise:
         self,
         seed: int,
         update: tf.Tensor,
-        shapes: Sequence[tf.TensorShape],
+        shapes: Sequence[tf.TensorShape | tf.Tensor],
         dtypes: Sequence[tf.DType],
     ):
         self._seed = seed
@@ -67,7 +70,7 @@ class PhiloxNoise:
         self._shapes = tuple(shapes)
         self._dtypes = tuple(dtypes)
 
-    def __call__(self, block: tf.Tensor, samples: int) -> list[tf.Tensor]:
+    def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
         """See `Noise`."""
         position = tf.bitwise.left_shift(
             tf.cast(block, tf.uint64), tf.constant(_BLOCK_SHIFT, tf.uint64)
@@ -75,7 +78,7 @@ class PhiloxNoise:
         counter = tf.stack([position, self._update])
         return [
             tf.raw_ops.StatelessRandomNormalV2(
-                shape=[samples, *shape],
+                shape=tf.concat([[samples], shape], 0),
                 key=tf.constant([self._seed << 32 | index], tf.uint64),
                 counter=counter,
                 alg=_PHILOX,

@@ -20,7 +20,15 @@ import tensorflow as tf
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
 
-_SHAPE_ONLY = frozenset({"VariableShape", "VarIsInitializedOp"})
+_HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
+# The shape of a tensor is the same at all weights, unless one of _DATA_SHAPED stands before it.
+_SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+_DATA_SHAPED = frozenset(
+    {
+        *("Bincount", "DynamicPartition", "Fill", "ListDiff", "NonMaxSuppressionV5", "Range"),
+        *("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "Where"),
+    }
+)
 _EXPLICIT_DOOR = (
     "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
     "a function of the weights instead of replaying its graph."
@@ -104,7 +112,7 @@ class Objective(abc.ABC):
         Returns:
             Tensor of shape [samples], the losses.
         """
-        return tf.reshape(vectorize(self, stacked), [stacked[0].shape[0]])
+        return tf.reshape(vectorize(self, stacked), tf.shape(stacked[0])[:1])
 
     def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
         """Returns grad f at many weights at once.
@@ -250,26 +258,37 @@ class _Cut:
     def _find_dependent(self, loss: str) -> list[str]:
         """Returns the loss's ancestors that depend on a weight, inputs before consumers."""
         dependent: dict[str, bool] = {}
+        data_shaped: set[str] = set()
+        for name in self._ancestors(loss):
+            node = self._nodes[name]
+            inputs = [source for source in _data_inputs(node) if dependent.get(source)]
+            varies = any(source in data_shaped for source in inputs)
+            if node.op in _SHAPE_FACTS and not varies:
+                inputs = []
+            dependent[name] = bool(inputs) or self._reads_weight(node)
+            if inputs and (varies or node.op in _DATA_SHAPED):
+                data_shaped.add(name)
+        return [name for name, is_dependent in dependent.items() if is_dependent]
+
+    def _ancestors(self, loss: str) -> Iterator[str]:
+        """Yields the nodes that the loss is computed from, inputs before consumers."""
+        done: set[str] = set()
         stack = [loss]
         while stack:
             name = stack[-1]
-            if name in dependent:
-                stack.pop()
-                continue
-            inputs = list(_data_inputs(self._nodes[name])) if name in self._nodes else []
-            missing = [i for i in inputs if i not in dependent]
+            missing = [i for i in _data_inputs(self._nodes[name]) if i not in done]
             if missing:
                 stack.extend(missing)
                 continue
-            dependent[name] = self._reads_weight(name, inputs) or any(dependent[i] for i in inputs)
             stack.pop()
-        return [name for name, is_dependent in dependent.items() if is_dependent]
+            if name not in done:
+                done.add(name)
+                yield name
 
-    def _reads_weight(self, name: str, inputs: list[str]) -> bool:
-        node = self._nodes.get(name)
-        if node is None or node.op in _SHAPE_ONLY:
-            return False
-        return any(source in self._handles for source in inputs)
+    def _reads_weight(self, node: Any) -> bool:
+        return node.op not in _HANDLE_FACTS and any(
+            source in self._handles for source in _data_inputs(node)
+        )
 
     def _add(self, node: Any) -> None:
         if node.op == "ReadVariableOp" and _node_name(node.input[0]) in self._handles:

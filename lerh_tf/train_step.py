@@ -24,7 +24,7 @@ class TrainStep:
     the ones of the train step, and moving statistics and seeds move once per batch.
     """
 
-    def train_step(self: Any, data: Any) -> dict[str, Any]:
+    def train_step(self, data: Any) -> dict[str, Any]:
         """Makes one weight update on one minibatch.
 
         Args:
@@ -36,32 +36,34 @@ class TrainStep:
         Raises:
             TypeError: the model's optimizer is not one of this package's.
         """
-        if not isinstance(self.optimizer, GaussianApproximation):
+        model: Any = self
+        if not isinstance(model.optimizer, GaussianApproximation):
             raise TypeError(
                 "`TrainStep` needs an optimizer that evaluates the loss at other weights: "
                 "`LocalEntropy` or `HeatRegularization`. "
-                f"Received: optimizer={self.optimizer!r}"
+                f"Received: optimizer={model.optimizer!r}"
             )
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         # Read before the forward pass, which moves seeds and statistics.
-        state = [(v, tf.identity(v.value)) for v in self.non_trainable_variables]
+        state = [(v, tf.identity(v.value)) for v in model.non_trainable_variables]
 
         def loss_of(model_output: Any) -> tf.Tensor:
-            return self.compute_loss(x=x, y=y, y_pred=model_output, sample_weight=sample_weight)
+            return model.compute_loss(x=x, y=y, y_pred=model_output, sample_weight=sample_weight)
 
         def loss_at(weights: Weights) -> tf.Tensor:
             mapping = [*zip(variables, weights, strict=True), *state]
             with keras.StatelessScope(mapping, collect_losses=True):
-                return loss_of(self(x, training=True))
+                return loss_of(model(x, training=True))
 
-        y_pred = self(x, training=True)
-        self._update_loss_metric(loss_of(y_pred), x)
-        variables: Sequence[keras.Variable] = self.trainable_variables
-        self.optimizer.apply_objective(LossFunction(loss_at, len(variables)), variables)
-        return self.compute_metrics(x, y, y_pred, sample_weight)
+        y_pred = model(x, training=True)
+        _update_loss_metric(model, loss_of(y_pred), x)
+        variables: Sequence[keras.Variable] = model.trainable_variables
+        model.optimizer.apply_objective(LossFunction(loss_at, len(variables)), variables)
+        return model.compute_metrics(x, y, y_pred, sample_weight)
 
-    def _update_loss_metric(self: Any, loss: tf.Tensor, x: Any) -> None:
-        batch = tf.shape(tf.nest.flatten(x)[0])[0]
-        for metric in self.metrics:
-            if metric.name == "loss":
-                metric.update_state(loss, sample_weight=batch)
+
+def _update_loss_metric(model: Any, loss: tf.Tensor, x: Any) -> None:
+    batch = tf.shape(tf.nest.flatten(x)[0])[0]
+    for metric in model.metrics:
+        if metric.name == "loss":
+            metric.update_state(loss, sample_weight=batch)

@@ -112,30 +112,40 @@ def scaled(tau: tf.Tensor, z: Iterable[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def fold_blocks(
-    step: Callable[[tf.Tensor, int, State], State], samples: int, size: int, state: State
+    step: Callable[[tf.Tensor, tf.Tensor, State], State],
+    samples: int,
+    size: int | tf.Tensor,
+    state: State,
 ) -> State:
-    """Folds `step` over the blocks of `samples` samples, in a loop in the graph.
+    """Folds `step` over the blocks that hold `samples` samples, in a loop in the graph.
 
-    The last block stands after the loop, so that its samples can be fewer and yet the number of
-    nodes does not depend on `samples`.
+    All blocks have one size, so that one trace, and one compilation, serves them all.
 
     Args:
-        step: takes (block, samples in it, state) to the new state.
+        step: takes (block, samples of it that count, state) to the new state. The others, at the
+            end of the last block, are to be ignored.
         samples: the number of samples in all.
-        size: the number of samples of a full block.
+        size: the number of samples in a block.
         state: nest of tensors whose shapes `step` keeps.
 
     Returns:
         The last state.
     """
-    full = (samples - 1) // size
-    block, state = tf.while_loop(
-        lambda block, _: block < full,
-        lambda block, state: (block + 1, step(block, size, state)),
-        (tf.constant(0, tf.int64), state),
-        parallel_iterations=1,
+    blocks = (samples + size - 1) // size
+
+    def body(block: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+        count = tf.minimum(size, samples - block * size)
+        new = step(tf.cast(block, tf.int64), count, state)
+        return block + 1, tf.nest.map_structure(_with_shape_of, new, state)
+
+    _, state = tf.while_loop(
+        lambda block, _: block < blocks, body, (tf.constant(0), state), parallel_iterations=1
     )
-    return step(block, samples - full * size, state)
+    return state
+
+
+def _with_shape_of(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+    return tf.ensure_shape(new, old.shape)
 
 
 def dot(left: Sequence[tf.Tensor], right: Sequence[tf.Tensor]) -> tf.Tensor:

@@ -76,16 +76,17 @@ class ImportanceSampling(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        shapes = [x.shape for x in anchor]
+        size = tf.minimum(block_size(anchor), self.samples)
 
-        def add_block(block: tf.Tensor, samples: int, sums: _Sums) -> _Sums:
-            z = noise(block, samples)
+        def add_block(block: tf.Tensor, count: tf.Tensor, sums: _Sums) -> _Sums:
+            z = noise(block, size)
             losses = objective.vectorized(displaced(anchor, scaled(tau, z)))
-            return sums.add(-self.loss_multiplier * tf.cast(losses, sums.weight.dtype), z)
+            log_weights = -self.loss_multiplier * tf.cast(losses, sums.weight.dtype)
+            return sums.add(log_weights, z, tf.range(size) < count)
 
-        sums = fold_blocks(add_block, self.samples, block_size(shapes), _Sums.zero(anchor))
+        sums = fold_blocks(add_block, self.samples, size, _Sums.zero(anchor))
         means = sums.means()
-        displacement = scaled(tau, map(tf.reshape, means, shapes))
+        displacement = scaled(tau, map(tf.reshape, means, map(tf.shape, anchor)))
         diagnostics = self._diagnostics(sums, means, tau)
         return Estimate(displacement, [], diagnostics, is_valid=sums.weight[0] > 0.0)
 
@@ -121,25 +122,26 @@ class _Sums(NamedTuple):
     @classmethod
     def zero(cls, anchor: Sequence[tf.Tensor]) -> "_Sums":
         dtype = widest_dtype([x.dtype for x in anchor])
-        moment = [tf.zeros([2, x.shape.num_elements()], working_dtype(x.dtype)) for x in anchor]
+        moment = [tf.zeros([2, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
         zero = tf.zeros([], dtype)
         return cls(tf.constant(-float("inf"), dtype), tf.zeros([2], dtype), moment, zero, zero)
 
-    def add(self, log_weights: tf.Tensor, z: Sequence[tf.Tensor]) -> "_Sums":
+    def add(self, log_weights: tf.Tensor, z: Sequence[tf.Tensor], counts: tf.Tensor) -> "_Sums":
         """Returns the sums with one block of samples added.
 
         Args:
-            log_weights: shape [samples]; those that are not finite count as minus infinity.
-            z: the samples' noise, shape [samples, *shape] per variable.
+            log_weights: shape [size]; those that are not finite count as minus infinity.
+            z: the samples' noise, shape [size, *shape] per variable.
+            counts: bool tensor of shape [size], which of the samples to add.
         """
-        finite = tf.math.is_finite(log_weights)
+        finite = tf.math.is_finite(log_weights) & counts
         log_weights = tf.where(finite, log_weights, -float("inf"))
         largest = tf.maximum(self.largest, tf.reduce_max(log_weights))
         # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
         shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
         rescale = _with_square(tf.exp(self.largest - shift))
         w = _with_square(tf.exp(log_weights - shift))
-        flat = [tf.reshape(z_v, [z_v.shape[0], -1]) for z_v in z]
+        flat = [tf.reshape(z_v, [tf.shape(z_v)[0], -1]) for z_v in z]
         square_norms = tf.add_n([tf.cast(tf.reduce_sum(f * f, 1), w.dtype) for f in flat])
         return _Sums(
             largest,
@@ -149,7 +151,7 @@ class _Sums(NamedTuple):
                 for m, f in zip(self.moment, flat, strict=True)
             ],
             self.spread * rescale[1] + tf.reduce_sum(w[1] * square_norms),
-            self.non_finite + tf.reduce_sum(tf.cast(~finite, self.non_finite.dtype)),
+            self.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
         )
 
     def means(self) -> list[tf.Tensor]:

@@ -76,7 +76,7 @@ class RobbinsMonro(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         problem = _Problem(objective, anchor, tau, noise)
-        zeros = [tf.zeros(x.shape, working_dtype(x.dtype)) for x in anchor]
+        zeros = [tf.zeros_like(x, working_dtype(x.dtype)) for x in anchor]
 
         def move(
             j: tf.Tensor, y: list[tf.Tensor], _: list[tf.Tensor]
@@ -116,12 +116,12 @@ class _Problem(NamedTuple):
 
     def mean_gradient(self, y: Sequence[tf.Tensor], j: tf.Tensor, samples: int) -> list[tf.Tensor]:
         """Returns the mean of grad f over N(x + y, tau I), as a sum over blocks of samples."""
-        size = block_size([x.shape for x in self.anchor])
-        first = (j - 1) * -(-samples // size)
+        size = tf.minimum(block_size(self.anchor), samples)
+        blocks = tf.cast((samples + size - 1) // size, tf.int64)
 
-        def add_block(block: tf.Tensor, count: int, sums: list[tf.Tensor]) -> list[tf.Tensor]:
-            steps = scaled(self.tau, self.noise(first + block, count))
-            centred = [y_v + d for y_v, d in zip(y, steps, strict=True)]
+        def add_block(block: tf.Tensor, count: tf.Tensor, sums: list[tf.Tensor]) -> list[tf.Tensor]:
+            steps = scaled(self.tau, self.noise((j - 1) * blocks + block, size))
+            centred = [(y_v + d)[:count] for y_v, d in zip(y, steps, strict=True)]
             gradients = self.objective.vectorized_gradient(displaced(self.anchor, centred))
             return [
                 s + tf.reduce_sum(tf.cast(g, s.dtype), 0)

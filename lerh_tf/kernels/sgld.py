@@ -93,24 +93,18 @@ class SGLD(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        shapes = [x.shape for x in anchor]
         start = chain if self.persistent else anchor
         eps = tf.cast(self._temperatures(update), widest_dtype([x.dtype for x in anchor]))
-        deviations = tf.sqrt(eps) if self.noise == "langevin" else eps
-        size = min(_LARGEST_BLOCK, block_size(shapes))
+        moves = self.samples - 1
+        size = tf.minimum(block_size(anchor), min(_LARGEST_BLOCK, moves))
 
-        def add_block(block: tf.Tensor, moves: int, state: _State) -> _State:
-            first = [block * size]
-            steps = _Steps(
-                tf.slice(eps, first, [moves]),
-                tf.slice(deviations, first, [moves]),
-                noise(block, moves),
-            )
-            y, batch = _walk(objective, anchor, tau, steps, state.y)
-            return state.add(y, batch, tf.reduce_sum(steps.eps))
+        def add_block(block: tf.Tensor, count: tf.Tensor, state: _State) -> _State:
+            first = tf.cast(block, tf.int32) * size
+            temperatures = eps[first : first + count]
+            y, batch = self._walk(objective, anchor, tau, temperatures, noise(block, size), state.y)
+            return state.add(y, batch, tf.reduce_sum(temperatures))
 
-        first = _State.start(anchor, start)
-        last = fold_blocks(add_block, self.samples - 1, size, first)
+        last = fold_blocks(add_block, moves, size, _State.start(anchor, start))
         return self._estimate(anchor, start, last, eps)
 
     def _temperatures(self, update: tf.Tensor | int) -> tf.Tensor:
@@ -119,6 +113,46 @@ class SGLD(Kernel):
         if not self.restart:
             j += self.samples * tf.cast(update, tf.int64)
         return tf.vectorized_map(self.temperatures, j)
+
+    def _walk(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        eps: tf.Tensor,
+        z: Sequence[tf.Tensor],
+        y: list[tf.Tensor],
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """Makes one move per temperature, y^j = x^j - x.
+
+        Returns:
+            The state after the moves and the sum of eps_j y^j over the states before each.
+        """
+
+        def move(
+            j: tf.Tensor, y: list[tf.Tensor], batch: list[tf.Tensor]
+        ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
+            gradient = objective.gradient(displaced(anchor, y))
+            batch = [b + tf.cast(eps[j], b.dtype) * y_v for b, y_v in zip(batch, y, strict=True)]
+            y = [
+                self._moved(y_v, tf.cast(g, y_v.dtype), z_v[j], eps[j], tau)
+                for y_v, g, z_v in zip(y, gradient, z, strict=True)
+            ]
+            return j + 1, y, batch
+
+        zeros = [tf.zeros_like(y_v) for y_v in y]
+        _, y, batch = tf.while_loop(
+            lambda j, *_: j < tf.size(eps), move, (tf.constant(0), y, zeros), parallel_iterations=1
+        )
+        return y, batch
+
+    def _moved(
+        self, y: tf.Tensor, gradient: tf.Tensor, z: tf.Tensor, eps: tf.Tensor, tau: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns y - eps / 2 (grad f + y / tau) + eta."""
+        deviation = tf.sqrt(eps) if self.noise == "langevin" else eps
+        drift = gradient + y / tf.cast(tau, y.dtype)
+        return y - tf.cast(eps / 2.0, y.dtype) * drift + tf.cast(deviation, y.dtype) * z
 
     def _estimate(
         self,
@@ -143,49 +177,6 @@ class SGLD(Kernel):
             for x, y, s in zip(anchor, last.y, start, strict=True)
         ]
         return Estimate(displacement, chain if self.persistent else [], diagnostics, is_valid)
-
-
-class _Steps(NamedTuple):
-    """Some consecutive moves: temperatures and deviations, [moves], noise, [moves, *shape]."""
-
-    eps: tf.Tensor
-    deviations: tf.Tensor
-    z: list[tf.Tensor]
-
-
-def _walk(
-    objective: Objective,
-    anchor: Sequence[tf.Tensor],
-    tau: tf.Tensor,
-    steps: _Steps,
-    y: list[tf.Tensor],
-) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-    """Makes the moves of one block, y^j = x^j - x.
-
-    Returns:
-        The state after them and the sum of eps_j y^j over the states before each of them.
-    """
-
-    def move(
-        i: tf.Tensor, y: list[tf.Tensor], batch: list[tf.Tensor]
-    ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
-        gradient = objective.gradient(displaced(anchor, y))
-        batch = [b + tf.cast(steps.eps[i], b.dtype) * y_v for b, y_v in zip(batch, y, strict=True)]
-        y = [
-            y_v
-            - tf.cast(steps.eps[i] / 2.0, y_v.dtype)
-            * (tf.cast(g, y_v.dtype) + y_v / tf.cast(tau, y_v.dtype))
-            + tf.cast(steps.deviations[i], y_v.dtype) * z[i]
-            for y_v, g, z in zip(y, gradient, steps.z, strict=True)
-        ]
-        return i + 1, y, batch
-
-    moves = steps.eps.shape[0]
-    zeros = [tf.zeros_like(y_v) for y_v in y]
-    _, y, batch = tf.while_loop(
-        lambda i, *_: i < moves, move, (tf.constant(0), y, zeros), parallel_iterations=1
-    )
-    return y, batch
 
 
 class _State(NamedTuple):
