@@ -86,6 +86,10 @@ def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Estimate]:
         y = _refine(divergence, start)
         if y is not None and not any(_same(y, other, landscape.tau) for other in found):
             found.append(y)
+    if not found:
+        raise QuadratureError(
+            f"A minimiser must be resolved, so have positive curvature. Received: none for x={x!r}"
+        )
     return sorted(found, key=lambda y: divergence(y.value))
 
 
@@ -194,7 +198,7 @@ def _refine(divergence: _Divergence, start: Array) -> Estimate | None:
     ).x
     # The descent ends well inside Newton's region, where each step squares the error.
     for _ in range(3):
-        y = y - np.linalg.solve(divergence.hessian(y), divergence.gradient(y))
+        y = y - np.linalg.lstsq(divergence.hessian(y), divergence.gradient(y))[0]
     slope, error = divergence.gradient_estimate(y)
     curvature = np.linalg.eigvalsh(divergence.hessian(y)).min()
     if curvature <= 0:

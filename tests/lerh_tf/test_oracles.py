@@ -440,7 +440,7 @@ def test_a_degenerate_minimiser_is_refused() -> None:
     """F^H_tau(y) + y^2 / 2 tau = y^4 + const: a minimum without curvature."""
     tau = 0.5
     flat = Landscape(lambda v: v[..., 0] ** 4 - (6 * tau + 1 / (2 * tau)) * v[..., 0] ** 2, tau)
-    with pytest.raises(QuadratureError, match=r"minimiser must be resolved .* Received: error"):
+    with pytest.raises(QuadratureError, match=r"minimiser must be resolved.* Received: "):
         heat_minimizers(flat, 0.0)
 
 
