@@ -11,32 +11,16 @@ minibatch and the same dropout masks, and no variable moves while they run.
 """
 
 import abc
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
 
 import keras
 import tensorflow as tf
 
+from lerh_tf._graph_cut import EXPLICIT_DOOR, Cut, ReplayError, node_name
+
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
-
-_HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
-# The shape of a tensor is the same at all weights, unless one of _DATA_SHAPED stands before it.
-_SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
-_DATA_SHAPED = frozenset(
-    {
-        *("Bincount", "DynamicPartition", "Fill", "ListDiff", "NonMaxSuppressionV5", "Range"),
-        *("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "Where"),
-    }
-)
-_EXPLICIT_DOOR = (
-    "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
-    "a function of the weights instead of replaying its graph."
-)
-
-
-class ReplayError(ValueError):
-    """The loss of this train step can't be evaluated at other weights by replaying its graph."""
 
 
 def native(variable: Variable) -> tf.Variable:
@@ -59,7 +43,7 @@ class CapturedLoss:
         if not tf.is_symbolic_tensor(loss):
             raise ReplayError(
                 "The loss was computed eagerly, so there is no graph to replay at other weights "
-                f"(`run_eagerly=True`?). Compile the model without it. {_EXPLICIT_DOOR} "
+                f"(`run_eagerly=True`?). Compile the model without it. {EXPLICIT_DOOR} "
                 f"Received: loss={loss!r}"
             )
         if loss.shape.rank not in (0, None):
@@ -131,33 +115,92 @@ class ReplayedLoss(Objective):
     """A captured loss as a pure function of the weights, by replaying its graph.
 
     Args:
-        captured: the loss and its graph; must belong to the graph being traced.
-        variables: the trainable weights.
-
-    Raises:
-        ReplayError: the loss belongs to another graph, or between a weight and the loss stands
-            control flow, a nested function, or an operation that reads the weight in a way that
-            can't be redirected.
+        piece: the nodes between the weights and the loss.
+        loss: name of the loss tensor.
+        reads: names of the tensors that stand for a weight in `piece`, to its position among the
+            used ones.
+        constants: the other tensors that `piece` needs from outside, by the names it has for them.
+        is_used: per variable, whether the loss depends on it.
     """
 
-    def __init__(self, captured: CapturedLoss, variables: Sequence[Variable]):
+    def __init__(
+        self,
+        piece: Any,
+        loss: str,
+        reads: Mapping[str, int],
+        constants: Mapping[str, tf.Tensor],
+        is_used: tuple[bool, ...],
+    ):
+        self.piece = piece
+        self.reads = reads
+        self.constants = constants
+        self.is_used = is_used
+        self._loss = loss
+
+    @classmethod
+    def of_variables(cls, captured: CapturedLoss, variables: Sequence[Variable]) -> Self:
+        """Returns a captured loss as a function of the variables that it was computed from.
+
+        Args:
+            captured: the loss and its graph; must belong to the graph being traced.
+            variables: the trainable weights.
+
+        Raises:
+            ReplayError: the loss belongs to another graph or can't be replayed.
+        """
+        handles = [_handle_name(captured.graph, variable) for variable in variables]
+        labels = [getattr(variable, "path", variable.name) for variable in variables]
+        return cls._cut(captured, handles=handles, values=[], labels=labels)
+
+    @classmethod
+    def of_function(cls, function: Callable[[Weights], tf.Tensor], weights: Weights) -> Self:
+        """Returns a function of the weights, traced once in the current graph.
+
+        Args:
+            function: takes one tensor per weight to the scalar loss, and moves no variable.
+            weights: values to trace at.
+
+        Raises:
+            ReplayError: the loss can't be replayed.
+        """
+        local = [tf.identity(weight) for weight in weights]
+        names = [tensor.op.name for tensor in local]
+        return cls._cut(CapturedLoss(function(local)), handles=[], values=names, labels=names)
+
+    @classmethod
+    def _cut(
+        cls,
+        captured: CapturedLoss,
+        handles: Sequence[str],
+        values: Sequence[str],
+        labels: Sequence[str],
+    ) -> Self:
         _check_same_graph(captured)
-        self._graph = captured.graph
-        self._loss = captured.name
-        cut = _Cut(captured, variables)
-        self._piece = cut.piece
-        self._constants = cut.constants
+        cut = Cut(
+            captured.graph_def, node_name(captured.name), _index(handles), _index(values), labels
+        )
         used = sorted(set(cut.reads.values()))
-        self.is_used = tuple(index in used for index in range(len(variables)))
-        self._reads = {read: used.index(index) for read, index in cut.reads.items()}
+        constants = {name: captured.graph.get_tensor_by_name(name) for name in cut.constants}
+        return cls(
+            cut.piece,
+            captured.name,
+            {read: used.index(index) for read, index in cut.reads.items()},
+            constants,
+            tuple(index in used for index in range(len(labels))),
+        )
+
+    @property
+    def custom_gradient(self) -> str | None:
+        """Name of an operation with a custom gradient, whose backward pass can't be replayed."""
+        nodes = (node.name for node in self.piece.node if "_gradient_op_type" in node.attr)
+        return next(nodes, None)
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
-        inputs = {read: tf.identity(weights[index]) for read, index in self._reads.items()}
-        for name in self._constants:
-            inputs[name] = tf.identity(self._graph.get_tensor_by_name(name))
+        inputs = {read: tf.identity(weights[index]) for read, index in self.reads.items()}
+        inputs |= {name: tf.identity(constant) for name, constant in self.constants.items()}
         (loss,) = tf.graph_util.import_graph_def(
-            self._piece, input_map=inputs, return_elements=[self._loss], name="f"
+            self.piece, input_map=inputs, return_elements=[self._loss], name="f"
         )
         return loss
 
@@ -168,21 +211,33 @@ class ReplayedLoss(Objective):
             ReplayError: an operation between a weight and the loss has a custom gradient, whose
                 backward pass would see the tensors of the original graph.
         """
-        self._check_gradient()
+        if self.custom_gradient is not None:
+            raise ReplayError(
+                f"Operation '{self.custom_gradient}' has a custom gradient (`tf.custom_gradient`; "
+                "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
+                "original weights and return a wrong gradient. Use a gradient-free sampler "
+                f"(`ImportanceSampling`), or: {EXPLICIT_DOOR}"
+            )
         # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
         local = [tf.identity(weight) for weight in weights]
         gradients = tf.gradients(self(local), local, unconnected_gradients="zero")
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def _check_gradient(self) -> None:
-        for node in self._piece.node:
-            if "_gradient_op_type" in node.attr:
-                raise ReplayError(
-                    f"Operation '{node.name}' has a custom gradient (`tf.custom_gradient`; "
-                    "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
-                    "original weights and return a wrong gradient. Use a gradient-free sampler "
-                    f"(`ImportanceSampling`), or: {_EXPLICIT_DOOR}"
-                )
+    def rewired(self, inputs: Mapping[tuple[str, int], tf.Tensor]) -> "ReplayedLoss":
+        """Returns the same loss with some constant inputs of its operations exchanged.
+
+        Args:
+            inputs: by (operation's name, position of the input), the tensor to use instead.
+        """
+        piece = tf.compat.v1.GraphDef()
+        piece.CopyFrom(self.piece)
+        nodes = {node.name: node for node in piece.node}
+        constants = dict(self.constants)
+        for (name, position), tensor in inputs.items():
+            source = f"rewired/{name}/{position}:0"
+            nodes[name].input[position] = source
+            constants[source] = tensor
+        return ReplayedLoss(piece, self._loss, self.reads, constants, self.is_used)
 
 
 class LossFunction(Objective):
@@ -232,126 +287,5 @@ def _handle_name(graph: tf.Graph, variable: Variable) -> str:
     return str(graph.capture(native(variable).handle).op.name)
 
 
-class _Cut:
-    """The nodes between the reads of the weights and the loss, as a graph of their own."""
-
-    def __init__(self, captured: CapturedLoss, variables: Sequence[Variable]):
-        self._nodes = {node.name: node for node in captured.graph_def.node}
-        self._handles = {
-            _handle_name(captured.graph, variable): index
-            for index, variable in enumerate(variables)
-        }
-        self._labels = [getattr(variable, "path", variable.name) for variable in variables]
-        self.reads: dict[str, int] = {}
-        self.constants: list[str] = []
-        self.piece = tf.compat.v1.GraphDef(versions=captured.graph_def.versions)
-        # A dictionary for its order: inputs stand before their consumers.
-        self._dependent = dict.fromkeys(self._find_dependent(_node_name(captured.name)))
-        if not self._dependent:
-            raise ReplayError(
-                "The loss does not depend on any of the weights it is to be minimised over. "
-                f"Received: variables={self._labels}"
-            )
-        for name in self._dependent:
-            self._add(self._nodes[name])
-
-    def _find_dependent(self, loss: str) -> list[str]:
-        """Returns the loss's ancestors that depend on a weight, inputs before consumers."""
-        dependent: dict[str, bool] = {}
-        data_shaped: set[str] = set()
-        for name in self._ancestors(loss):
-            node = self._nodes[name]
-            inputs = [source for source in _data_inputs(node) if dependent.get(source)]
-            varies = any(source in data_shaped for source in inputs)
-            if node.op in _SHAPE_FACTS and not varies:
-                inputs = []
-            dependent[name] = bool(inputs) or self._reads_weight(node)
-            if inputs and (varies or node.op in _DATA_SHAPED):
-                data_shaped.add(name)
-        return [name for name, is_dependent in dependent.items() if is_dependent]
-
-    def _ancestors(self, loss: str) -> Iterator[str]:
-        """Yields the nodes that the loss is computed from, inputs before consumers."""
-        done: set[str] = set()
-        stack = [loss]
-        while stack:
-            name = stack[-1]
-            missing = [i for i in _data_inputs(self._nodes[name]) if i not in done]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            if name not in done:
-                done.add(name)
-                yield name
-
-    def _reads_weight(self, node: Any) -> bool:
-        return node.op not in _HANDLE_FACTS and any(
-            source in self._handles for source in _data_inputs(node)
-        )
-
-    def _add(self, node: Any) -> None:
-        if node.op == "ReadVariableOp" and _node_name(node.input[0]) in self._handles:
-            self.reads[f"{node.name}:0"] = self._handles[_node_name(node.input[0])]
-        elif node.op == "ResourceGather" and _node_name(node.input[0]) in self._handles:
-            self._add_gather(node)
-        else:
-            self._check_replayable(node)
-            self._copy(node)
-
-    def _copy(self, node: Any) -> None:
-        copy = self.piece.node.add()
-        copy.CopyFrom(node)
-        copy.attr.pop("_class", None)
-        del copy.input[:]
-        for source in node.input:
-            if not source.startswith("^"):
-                copy.input.append(source)
-                self._record_constant(source)
-
-    def _add_gather(self, node: Any) -> None:
-        """Rewrites a gather from a variable as a gather from a tensor."""
-        handle, indices = node.input[0], node.input[1]
-        weight, axis = f"{node.name}/weight", f"{node.name}/axis"
-        self.reads[f"{weight}:0"] = self._handles[_node_name(handle)]
-        self._record_constant(indices)
-        constant = self.piece.node.add(name=axis, op="Const")
-        constant.attr["dtype"].type = tf.int32.as_datatype_enum
-        constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(0, tf.int32))
-        gather = self.piece.node.add(name=node.name, op="GatherV2")
-        gather.input.extend([weight, indices, axis])
-        gather.attr["Tparams"].type = node.attr["dtype"].type
-        gather.attr["Tindices"].type = node.attr["Tindices"].type
-        gather.attr["Taxis"].type = tf.int32.as_datatype_enum
-        gather.attr["batch_dims"].i = node.attr["batch_dims"].i
-
-    def _record_constant(self, source: str) -> None:
-        if _node_name(source) not in self._dependent and _tensor_name(source) not in self.constants:
-            self.constants.append(_tensor_name(source))
-
-    def _check_replayable(self, node: Any) -> None:
-        if any(value.HasField("func") for value in node.attr.values()):
-            raise ReplayError(
-                f"Between the weights and the loss stands a nested function: operation "
-                f"'{node.name}' ({node.op}), as LSTM, GRU, `tf.cond`, `tf.while_loop` and "
-                f"`tf.map_fn` make. Its weights can't be redirected. {_EXPLICIT_DOOR}"
-            )
-        touched = [self._handles[s] for s in _data_inputs(node) if s in self._handles]
-        if touched:
-            raise ReplayError(
-                f"Operation '{node.name}' ({node.op}) reads the weight "
-                f"'{self._labels[touched[0]]}' by its handle, which can't be redirected to other "
-                f"values. {_EXPLICIT_DOOR}"
-            )
-
-
-def _node_name(source: str) -> str:
-    return source.partition(":")[0]
-
-
-def _tensor_name(source: str) -> str:
-    return source if ":" in source else f"{source}:0"
-
-
-def _data_inputs(node: Any) -> Iterator[str]:
-    return (_node_name(source) for source in node.input if not source.startswith("^"))
+def _index(names: Sequence[str]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names)}

@@ -154,7 +154,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         variables = list(
             self._trainable_variables if trainable_variables is None else trainable_variables
         )
-        self.apply_objective(ReplayedLoss(captured, variables), variables)
+        self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
 
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
         """Moves the weights to m, given f as a function of them.

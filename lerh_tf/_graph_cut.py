@@ -1,0 +1,176 @@
+"""The nodes of a graph that lie between the weights and the loss."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+_HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
+# The shape of a tensor is the same at all weights, unless one of _DATA_SHAPED stands before it.
+_SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+_DATA_SHAPED = frozenset(
+    {
+        *("Bincount", "DynamicPartition", "Fill", "ListDiff", "NonMaxSuppressionV5", "Range"),
+        *("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "Where"),
+    }
+)
+EXPLICIT_DOOR = (
+    "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
+    "a function of the weights instead of replaying its graph."
+)
+
+
+class ReplayError(ValueError):
+    """The loss of this train step can't be evaluated at other weights by replaying its graph."""
+
+
+class Cut:
+    """The nodes between the weights and the loss, as a graph of their own.
+
+    Args:
+        graph_def: the graph that computed the loss.
+        loss: name of the loss's node.
+        handles: nodes that hold the handle of a weight, as node name to the weight's index.
+        values: nodes that hold the value of a weight, likewise.
+        labels: the weights' names, for messages.
+
+    Attributes:
+        piece: the nodes that depend on a weight; reads of weights are not among them.
+        reads: names of the tensors that stand for a weight in `piece`, to its index.
+        constants: names of the other tensors that `piece` needs from outside.
+
+    Raises:
+        ReplayError: the loss depends on no weight; or between a weight and the loss stands
+            control flow, a nested function, or an operation that reads the weight in a way that
+            can't be redirected.
+    """
+
+    def __init__(
+        self,
+        graph_def: Any,
+        loss: str,
+        handles: Mapping[str, int],
+        values: Mapping[str, int],
+        labels: Sequence[str],
+    ):
+        self._nodes = {node.name: node for node in graph_def.node}
+        self._handles = handles
+        self._values = values
+        self._labels = labels
+        self.reads: dict[str, int] = {}
+        self.constants: list[str] = []
+        self.piece = tf.compat.v1.GraphDef(versions=graph_def.versions)
+        # A dictionary for its order: inputs stand before their consumers.
+        self._dependent = dict.fromkeys(self._find_dependent(loss))
+        if not self._dependent:
+            raise ReplayError(
+                "The loss does not depend on any of the weights it is to be minimised over. "
+                f"Received: weights={list(labels)}"
+            )
+        for name in self._dependent:
+            self._add(self._nodes[name])
+
+    def _find_dependent(self, loss: str) -> list[str]:
+        """Returns the loss's ancestors that depend on a weight, inputs before consumers."""
+        dependent: dict[str, bool] = {}
+        data_shaped: set[str] = set()
+        for name in self._ancestors(loss):
+            node = self._nodes[name]
+            inputs = [source for source in data_inputs(node) if dependent.get(source)]
+            varies = any(source in data_shaped for source in inputs)
+            if node.op in _SHAPE_FACTS and not varies:
+                inputs = []
+            dependent[name] = bool(inputs) or self._reads_weight(node)
+            if inputs and (varies or node.op in _DATA_SHAPED):
+                data_shaped.add(name)
+        return [name for name, is_dependent in dependent.items() if is_dependent]
+
+    def _ancestors(self, loss: str) -> Iterator[str]:
+        """Yields the nodes that the loss is computed from, inputs before consumers."""
+        done: set[str] = set()
+        stack = [loss]
+        while stack:
+            name = stack[-1]
+            missing = [i for i in data_inputs(self._nodes[name]) if i not in done]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if name not in done:
+                done.add(name)
+                yield name
+
+    def _reads_weight(self, node: Any) -> bool:
+        if node.name in self._values:
+            return True
+        return node.op not in _HANDLE_FACTS and any(
+            source in self._handles for source in data_inputs(node)
+        )
+
+    def _add(self, node: Any) -> None:
+        if node.name in self._values:
+            self.reads[f"{node.name}:0"] = self._values[node.name]
+        elif node.op == "ReadVariableOp" and node_name(node.input[0]) in self._handles:
+            self.reads[f"{node.name}:0"] = self._handles[node_name(node.input[0])]
+        elif node.op == "ResourceGather" and node_name(node.input[0]) in self._handles:
+            self._add_gather(node)
+        else:
+            self._check_replayable(node)
+            self._copy(node)
+
+    def _copy(self, node: Any) -> None:
+        copy = self.piece.node.add()
+        copy.CopyFrom(node)
+        copy.attr.pop("_class", None)
+        del copy.input[:]
+        for source in node.input:
+            if not source.startswith("^"):
+                copy.input.append(source)
+                self._record_constant(source)
+
+    def _add_gather(self, node: Any) -> None:
+        """Rewrites a gather from a variable as a gather from a tensor."""
+        handle, indices = node.input[0], node.input[1]
+        weight, axis = f"{node.name}/weight", f"{node.name}/axis"
+        self.reads[f"{weight}:0"] = self._handles[node_name(handle)]
+        self._record_constant(indices)
+        constant = self.piece.node.add(name=axis, op="Const")
+        constant.attr["dtype"].type = tf.int32.as_datatype_enum
+        constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(0, tf.int32))
+        gather = self.piece.node.add(name=node.name, op="GatherV2")
+        gather.input.extend([weight, indices, axis])
+        gather.attr["Tparams"].type = node.attr["dtype"].type
+        gather.attr["Tindices"].type = node.attr["Tindices"].type
+        gather.attr["Taxis"].type = tf.int32.as_datatype_enum
+        gather.attr["batch_dims"].i = node.attr["batch_dims"].i
+
+    def _record_constant(self, source: str) -> None:
+        if node_name(source) not in self._dependent and tensor_name(source) not in self.constants:
+            self.constants.append(tensor_name(source))
+
+    def _check_replayable(self, node: Any) -> None:
+        if any(value.HasField("func") for value in node.attr.values()):
+            raise ReplayError(
+                f"Between the weights and the loss stands a nested function: operation "
+                f"'{node.name}' ({node.op}), as LSTM, GRU, `tf.cond`, `tf.while_loop` and "
+                f"`tf.map_fn` make. Its weights can't be redirected. {EXPLICIT_DOOR}"
+            )
+        touched = [self._handles[s] for s in data_inputs(node) if s in self._handles]
+        if touched:
+            raise ReplayError(
+                f"Operation '{node.name}' ({node.op}) reads the weight "
+                f"'{self._labels[touched[0]]}' by its handle, which can't be redirected to other "
+                f"values. {EXPLICIT_DOOR}"
+            )
+
+
+def node_name(source: str) -> str:
+    return source.partition(":")[0]
+
+
+def tensor_name(source: str) -> str:
+    return source if ":" in source else f"{source}:0"
+
+
+def data_inputs(node: Any) -> Iterator[str]:
+    return (node_name(source) for source in node.input if not source.startswith("^"))
