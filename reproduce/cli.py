@@ -54,6 +54,7 @@ app = App(
     ),
     help_format="plaintext",
     version_flags=[],
+    suppress_keyboard_interrupt=False,
 )
 
 
@@ -82,7 +83,7 @@ def table1(
         samples: Samples per weight update. [default: 1000, the paper's; with --quick: 50]
         updates: Weight updates. [default: 500, the paper's; with --quick: 100]
         quick: Take a small budget for a first look, marked everywhere as not the paper's.
-        threads: Threads per run. Other numbers round differently and are recorded apart. [default: 2]
+        threads: Threads per run; other numbers round differently, recorded apart. [default: 2]
         output: Folder of the records and the table.
         figures_dir: Folder of the figure. [default: figures; with --output: its figures/]
         data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]

@@ -43,6 +43,8 @@ def train(
         StorageError: A record cannot be read or written.
         DataError: MNIST is damaged or cannot be prepared.
     """
+    store = Store(output, warn=console.print)
+    store.prepare()
     console.print("loading TensorFlow ...")
     from reproduce import environment
     from reproduce.progress import Display
@@ -57,7 +59,6 @@ def train(
         return load_mnist(data_dir)
 
     jobs = table1.jobs(comparison, seeds, execution, data)
-    store = Store(output, warn=console.print)
     # Loaded ahead of the first run, whose clock it would fall under.
     if not all(store.path(job.run).exists() for job in jobs):
         data()

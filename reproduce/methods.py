@@ -4,6 +4,7 @@ from functools import singledispatch
 
 import keras
 
+from lerh_tf import HeatRegularization, ImportanceSampling, LocalEntropy
 from reproduce.protocols import GradientDescent, LocalEntropyByImportanceSampling, Method
 
 
@@ -28,7 +29,23 @@ def _(method: GradientDescent, seed: int) -> keras.optimizers.Optimizer:
 
 @optimizer.register
 def _(method: LocalEntropyByImportanceSampling, seed: int) -> keras.optimizers.Optimizer:
-    from lerh_tf import ImportanceSampling, LocalEntropy
-
     sampler = ImportanceSampling(samples=method.samples, loss_multiplier=method.loss_multiplier)
     return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed)
+
+
+def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
+    """Returns what the estimate of the last weight update reported, by name; SGD's is empty."""
+    if isinstance(optimizer, LocalEntropy | HeatRegularization):
+        return optimizer.diagnostics
+    return {}
+
+
+def failure(optimizer: keras.optimizers.Optimizer) -> str | None:
+    """Returns what the optimizer's error says when its estimate found nothing finite."""
+    match optimizer:
+        case LocalEntropy():
+            return optimizer.sampler.failure
+        case HeatRegularization():
+            return optimizer.solver.failure
+        case _:
+            return None

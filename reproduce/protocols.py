@@ -192,19 +192,22 @@ class Comparison:
         return {name: Case(self.training, method) for name, method in self.methods.items()}
 
     def differences(self, other: "Comparison") -> list[str]:
-        """Returns the fields in which this differs from `other`, as `updates=100`, `is.samples=50`.
+        """Returns the fields in which this differs from `other`: `updates=100`, `samples=50 (is)`.
 
         Methods that only one of the two has are no difference.
         """
-        shared = [name for name in self.methods if name in other.methods]
-        pairs = [("", self.training, other.training)]
-        pairs += [(f"{name}.", self.methods[name], other.methods[name]) for name in shared]  # type: ignore[misc]
-        return [text for prefix, ours, theirs in pairs for text in _changed(prefix, ours, theirs)]
+        changed: dict[str, list[str]] = {}
+        for name in (name for name in self.methods if name in other.methods):
+            for change in _changes(self.methods[name], other.methods[name]):
+                changed.setdefault(change, []).append(name)
+        return _changes(self.training, other.training) + [
+            f"{change} ({' '.join(names)})" for change, names in changed.items()
+        ]
 
 
-def _changed(prefix: str, ours: Any, theirs: Any) -> list[str]:
+def _changes(ours: Any, theirs: Any) -> list[str]:
     new, old = dataclasses.asdict(ours), dataclasses.asdict(theirs)
-    return [f"{prefix}{name}={new[name]}" for name in new if new[name] != old.get(name)]
+    return [f"{name}={new[name]}" for name in new if new[name] != old.get(name)]
 
 
 TABLE1 = Comparison()

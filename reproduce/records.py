@@ -154,6 +154,14 @@ class Store:
         finally:
             lock.release()
 
+    def prepare(self) -> None:
+        """Makes the folder, so that one which cannot be used shows before anything else is done.
+
+        Raises:
+            StorageError: It cannot be made.
+        """
+        self._prepared(self.folder / "records")
+
     def load(self, run: Run) -> Record | None:
         """Returns the run's record, or None if there is none; a damaged one is set aside.
 

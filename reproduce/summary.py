@@ -33,7 +33,7 @@ class Budget:
             return cls((), "")
         if not comparison.differences(quick):
             return cls(tuple(departures), "-quick")
-        return cls(tuple(departures), "-" + re.sub(r"[^\w.]+", "-", "-".join(departures)))
+        return cls(tuple(departures), "-" + "-".join(re.findall(r"[\w.]+", " ".join(departures))))
 
     @property
     def warning(self) -> str:

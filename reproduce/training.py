@@ -44,16 +44,22 @@ def train(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
         jit_compile=False,
     )
     curve = Curve(setup, seed, data, report)
-    model.fit(_updates(setup, seed, data), shuffle=False, verbose=0, callbacks=[curve])
+    try:
+        model.fit(_updates(setup, seed, data), shuffle=False, verbose=0, callbacks=[curve])
+    except tf.errors.InvalidArgumentError as error:
+        cause = methods.failure(model.optimizer)
+        if cause is None or cause not in error.message:
+            raise
+        curve.break_off()
     return curve.result(), curve.timings()
 
 
 class Curve(keras.callbacks.Callback):
-    """Measures held-out accuracy and training loss at the protocol's updates.
+    """Measures held-out accuracy, training loss and diagnostics at the protocol's updates.
 
     The training loss is the mean over the minibatches since the previous measurement, each taken
-    before its weight update. A run whose loss or logits cease to be finite stops there and is
-    diverged from that update on.
+    before its weight update; diagnostics are those of the last one. A run whose loss, logits or
+    estimate cease to be finite stops there and is diverged from that update on.
 
     Args:
         setup: Says when to measure, and on how many images.
@@ -67,6 +73,7 @@ class Curve(keras.callbacks.Callback):
         self._setup, self._seed, self._data, self._report = setup, seed, data, report
         self._points = frozenset(setup.evaluations)
         self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
+        self._diagnostics: dict[str, list[float]] = {}
         self._seconds: list[float] = []
         self._diverged_at: int | None = None
         self._started = 0.0
@@ -90,21 +97,30 @@ class Curve(keras.callbacks.Callback):
             self.model.reset_metrics()
         self._report(update)
 
+    def break_off(self) -> None:
+        """Ends a run in whose coming update the optimizer found nothing finite."""
+        self._diverged_at = len(self._seconds) + 1
+
     def result(self) -> dict[str, Any]:
-        """Returns what the record keeps; `diverged_at` is None for a run that went through."""
+        """Returns what the record keeps; `diverged_at` is None for a run that went through.
+
+        The curve begins before the first update, the diagnostics at the measurement after it.
+        """
         return {
             "status": "completed" if self._diverged_at is None else "diverged",
             "diverged_at": self._diverged_at,
             "parameters": int(self.model.count_params()),
             "curve": self._curve,
+            "diagnostics": self._diagnostics,
         }
 
     def timings(self) -> dict[str, Any]:
-        """Returns seconds per weight update; the first includes compilation."""
+        """Returns seconds per weight update; the first, with its compilation, apart."""
+        first, later = self._seconds[:1], self._seconds[1:]
         return {
             "updates": len(self._seconds),
-            "first_update_seconds": self._seconds[0],
-            "median_update_seconds": median(self._seconds[1:] or self._seconds),
+            "first_update_seconds": first[0] if first else None,
+            "median_update_seconds": median(later) if later else None,
             "total_update_seconds": sum(self._seconds),
         }
 
@@ -114,9 +130,12 @@ class Curve(keras.callbacks.Callback):
         if not np.isfinite(logits).all():
             self._diverge(update)
             return
-        self._curve["update"].append(update)
-        self._curve["accuracy"].append(float((logits.argmax(axis=1) == labels).mean()))
-        self._curve["loss"].append(loss)
+        accuracy = float((logits.argmax(axis=1) == labels).mean())
+        for name, value in (("update", update), ("accuracy", accuracy), ("loss", loss)):
+            self._curve[name].append(value)
+        reported = methods.diagnostics(self.model.optimizer) if update else {}
+        for name, value in reported.items():
+            self._diagnostics.setdefault(name, []).append(value)
 
     def _held_out(self, update: int) -> tuple[tf.Tensor, NDArray[Any]]:
         position = update if self._setup.test_draw == "per_evaluation" else 0

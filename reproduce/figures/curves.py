@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -36,7 +37,10 @@ def draw(
         for row in rows:
             _draw_row(axes, row)
             _draw_published(axes, row, published)
-        _finish(axes, title, rows, budget)
+        _finish(axes, title, rows)
+        figure.legend(loc="outside lower center", ncols=2)
+        if budget.warning:
+            figure.suptitle(fill(budget.warning, 78), fontsize=9, color="#b00000")
     values = stem.with_name(stem.name + ".csv")
     tables.write_text(values, _plotted(rows).to_csv(index=False, lineterminator="\n"))
     return [*style.save(figure, stem), values]
@@ -77,16 +81,13 @@ def _label(row: Row) -> str:
     return counted + diverged + missing + ("" if count else ", missing")
 
 
-def _finish(axes: Axes, title: str, rows: Sequence[Row], budget: Budget) -> None:
+def _finish(axes: Axes, title: str, rows: Sequence[Row]) -> None:
     axes.plot([], [], "o", color="0.4", fillstyle="none", label="paper, Table 1 (one run)")
     axes.set_xlabel("weight updates")
     axes.set_ylabel("held-out accuracy (fraction correct)")
     axes.set_ylim(0, 1)
     axes.set_xlim(0, max(update for row in rows for update in row.updates()))
     axes.set_title(f"{title}: mean and standard deviation over seeds", fontsize=9)
-    if budget.warning:
-        axes.text(0.5, 0.02, budget.warning, transform=axes.transAxes, ha="center", color="#b00000")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.06))
 
 
 def _plotted(rows: Sequence[Row]) -> pd.DataFrame:

@@ -28,9 +28,9 @@ def line(name: str) -> dict[str, Any]:
     return {"color": COLOURS[method], "linestyle": "--" if variant else "-"}
 
 
-def new_figure(width: float = 5.5, height: float = 3.8) -> Figure:
+def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
     """Returns an empty figure in the house style, sizes in inches."""
-    with mpl.style.context(_SETTINGS):
+    with mpl.style.context(["default", _SETTINGS]):
         return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -47,7 +47,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
 
 def settings() -> Any:
     """Returns the context in which axes are made and drawn on."""
-    return mpl.style.context(_SETTINGS)
+    return mpl.style.context(["default", _SETTINGS])
 
 
 def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> Path:

@@ -1,0 +1,42 @@
+"""Small data and ready-made records."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from reproduce.data import Mnist
+from reproduce.protocols import Comparison
+from reproduce.records import Record, Run
+
+ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
+
+
+def stripes() -> Mnist:
+    """Returns 400 + 100 images of MNIST's shape whose class is the place of a bright stripe."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(10, size=500).astype(np.uint8)
+    images = rng.integers(60, size=(500, 28, 28)).astype(np.uint8)
+    for image, label in zip(images, labels, strict=True):
+        image[2 * label : 2 * label + 3] += 150
+    return Mnist(images[:400], labels[:400], images[400:], labels[400:])
+
+
+def record(
+    comparison: Comparison,
+    case: str,
+    seed: int,
+    accuracies: Mapping[int, float],
+    diverged_at: int | None = None,
+    threads: int = 2,
+) -> Record:
+    """Returns the record of a run with this curve."""
+    execution = {"threads": threads, "device": "cpu", "jit_compile": False}
+    configuration = comparison.cases()[case].configuration() | {"execution": execution}
+    curve = {
+        "update": list(accuracies),
+        "accuracy": list(accuracies.values()),
+        "loss": [None for _ in accuracies],
+    }
+    status = "completed" if diverged_at is None else "diverged"
+    result = {"status": status, "diverged_at": diverged_at, "curve": curve}
+    return Record(Run("table1", case, seed, configuration), ENVIRONMENT, result)

@@ -1,0 +1,57 @@
+import filecmp
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from reproduce.experiments import table1
+from reproduce.protocols import (
+    Comparison,
+    GradientDescent,
+    LocalEntropyByImportanceSampling,
+    Training,
+)
+from reproduce.records import Store
+from reproduce.runner import run_missing
+from tests.reproduce._examples import stripes
+from tests.reproduce._invocation import Lines
+
+TINY = Comparison(
+    Training(updates=4, test_images=50, evaluate_every=2, tabulated=(2, 4)),
+    {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling(samples=3)},
+)
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
+ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
+
+
+def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[Path, bytes]:
+    store = Store(folder, warn=pytest.fail)
+    jobs = table1.jobs(TINY.with_methods(methods), seeds, EXECUTION, stripes)
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    records = folder / "records"
+    return {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
+
+
+def test_records_do_not_depend_on_order_or_company(tmp_path: Path) -> None:
+    first = _run(tmp_path / "one", (0,), ("sgd", "is"))
+    second = _run(tmp_path / "two", (1, 0), ("is", "sgd"))
+    assert first.items() <= second.items()
+    assert len(set(second.values())) == 4
+
+
+def test_render_shows_what_there_is(tmp_path: Path) -> None:
+    _run(tmp_path, (0,), ("sgd",))
+    records = Store(tmp_path, warn=pytest.fail).scan(table1.NAME)
+    text, written = table1.render(records, TINY, (0, 1), tmp_path, tmp_path / "figures")
+    assert "SGD: 1 of 2 runs; missing: seed 1" in text
+    assert "NOT the paper's budget" in text
+    assert all("updates-4" in path.name for path in written)
+    again = table1.render(records, TINY, (0, 1), tmp_path / "b", tmp_path / "b" / "figures")[1]
+    assert all(filecmp.cmp(*pair, shallow=False) for pair in zip(written, again, strict=True))
+
+
+def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
+    text, written = table1.render([], TINY, None, tmp_path, tmp_path)
+    assert [path.suffix for path in written] == [".md", ".csv"]
+    assert "missing" in text
+    assert not table1.has_records([], TINY)

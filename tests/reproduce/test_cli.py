@@ -1,0 +1,133 @@
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduce import cli, commands
+from reproduce.protocols import QUICK_TABLE1, TABLE1
+from reproduce.records import Store
+from tests.reproduce._examples import record
+
+ROOT = Path(__file__).parents[2]
+TINY = ["--updates", "4", "--samples", "3"]
+
+
+def _reproduce(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "reproduce", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--methods adam", "`methods` must be one of sgd, is. Received: methods='adam'"),
+        ("--methods is is", "`methods` must be one or more distinct values. Received: is is"),
+        ("--samples 0", "`samples` must be a positive integer. Received: samples=0"),
+        ("--samples 1.5", "`samples` must be an integer. Received: 1.5"),
+        ("--updates -3", "`updates` must be a positive integer. Received: updates=-3"),
+        ("--seeds -1", "`seeds` must lie in [0, 4294967295]. Received: -1"),
+        ("--seeds 0 1 0", "`seeds` must be one or more distinct values. Received: 0 1 0"),
+        ("--seeds", "`seeds` must be one or more distinct values. Received: nothing"),
+        ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
+        ("--colour red", "Unknown option: --colour."),
+    ],
+)
+def test_bad_arguments_are_one_line_and_code_2(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["table1", *arguments.split()]) == 2
+    assert capsys.readouterr().err == f"reproduce: error: {message}\n"
+
+
+def test_unknown_command_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["table9"]) == 2
+    assert capsys.readouterr().err.startswith('reproduce: error: Unknown command "table9"')
+
+
+def test_help_needs_no_tensorflow() -> None:
+    script = "import sys; from reproduce import cli; cli.main(['table1', '--help']); "
+    script += "sys.exit('tensorflow' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    for option in ("--seeds", "--samples", "--updates", "--methods", "--output", "--data-dir"):
+        assert option in done.stdout
+
+
+def test_figures_draws_from_records_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    store.save(record(TABLE1, "sgd", 0, {0: 0.1, 500: 0.9}), {})
+    store.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.9}), {})
+    script = "import sys; from reproduce import cli; cli.main(['figures', '--output', sys.argv[1]])"
+    script += "; sys.exit('tensorflow' in sys.modules)"
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, check=False)
+    assert done.returncode == 0
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"figure4.png", "figure4.pdf", "figure4-quick.png", "figure4-quick.csv"} <= drawn
+    assert (tmp_path / "table1-quick.md").exists()
+
+
+def test_figures_without_records_is_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["figures", "--output", str(tmp_path)]) == 1
+    assert "nothing to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_with_their_code(number: signal.Signals, code: int) -> None:
+    script = (
+        "import sys, time\n"
+        "from reproduce import cli, commands\n"
+        "def train(*args, **kwargs):\n"
+        "    print('training', flush=True)\n"
+        "    time.sleep(60)\n"
+        "commands.train = train\n"
+        "sys.exit(cli.main(['table1']))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"training\n"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert b"the same command goes on from there" in errors
+    assert b"Traceback" not in errors
+
+
+def test_failed_runs_are_code_1_and_the_table_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "train", lambda *args, **kwargs: 1)
+    assert cli.main(["table1", "--output", str(tmp_path), *TINY]) == 1
+    assert "missing" in capsys.readouterr().out
+
+
+def test_unusable_output_is_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").write_text("")
+    assert cli.main(["table1", *TINY, "--output", str(tmp_path / "taken")]) == 1
+    assert "reproduce: error: cannot make" in capsys.readouterr().err
+
+
+def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
+    common = [*TINY, "--data-dir", mnist_dir, "--output"]
+    first = _reproduce("table1", "--seeds", 0, *common, tmp_path / "a")
+    assert first.returncode == 0, first.stderr
+    assert "NOT the paper's budget: updates=4, samples=3 (is)" in first.stdout
+    records = tmp_path / "a" / "records"
+    before = {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
+    assert len(before) == 2
+    other = tmp_path / "b" / "records"
+    second = _reproduce(
+        "table1", "--seeds", 1, 0, "--methods", "is", "sgd", *common, tmp_path / "b"
+    )
+    assert second.returncode == 0, second.stderr
+    assert {path: (other / path).read_bytes() for path in before} == before
+    assert len(list(other.rglob("*.json"))) == 4
+    assert (tmp_path / "b" / "figures" / "figure4-updates-4-samples-3-is.png").exists()

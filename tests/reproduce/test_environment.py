@@ -1,0 +1,34 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from reproduce import environment
+
+ROOT = Path(__file__).parents[2]
+
+PREPARE = """
+from reproduce import environment
+execution = environment.prepare(1)
+import tensorflow as tf
+assert execution == {"threads": 1, "device": "cpu", "jit_compile": False}, execution
+assert tf.config.threading.get_intra_op_parallelism_threads() == 1
+assert environment.prepare(1) == execution
+try:
+    environment.prepare(2)
+except RuntimeError:
+    print("refused")
+"""
+
+
+def test_prepare_fixes_threads_quietly_and_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PREPARE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "refused")
+    assert done.stderr == ""
+
+
+def test_describe_names_what_decides_the_numbers() -> None:
+    described = environment.describe()
+    assert {"tensorflow", "keras", "numpy", "python", "processor"} <= set(described)
+    assert all(described.values())

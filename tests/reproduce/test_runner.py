@@ -1,0 +1,132 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reproduce import runner
+from reproduce.records import StorageError, Store
+from reproduce.runner import Job, run_missing
+from tests.reproduce._invocation import FAILING_SEED, Lines, job
+
+ROOT = Path(__file__).parents[2]
+
+
+def _invoke(folder: Path, seconds: float, *seeds: int) -> "subprocess.Popen[str]":
+    module = ["-m", "tests.reproduce._invocation"]
+    arguments = [str(folder), str(seconds), *map(str, seeds)]
+    return subprocess.Popen(
+        [sys.executable, *module, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+
+
+def _lines(process: "subprocess.Popen[str]") -> list[str]:
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return output.splitlines()
+
+
+def _read_until(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdout is not None
+    for received in process.stdout:
+        if received.strip() == line:
+            return
+    pytest.fail(f"{line!r} never came")
+
+
+def _records(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "records").rglob("*.json")}
+
+
+def test_run_missing_makes_each_once(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    first = run_missing([job(0, 0), job(1, 0)], store, {}, Lines())
+    second = run_missing([job(0, 0), job(1, 0), job(2, 0)], store, {}, Lines())
+    assert [one.run.seed for one in first.made] == [0, 1]
+    assert [one.run.seed for one in second.reused] == [0, 1]
+    assert [one.run.seed for one in second.made] == [2]
+
+
+def test_run_missing_goes_on_after_a_failure_and_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    summary = run_missing([job(FAILING_SEED, 0), job(1, 0)], store, {}, Lines())
+    assert [one.run.seed for one in summary.failed] == [FAILING_SEED]
+    assert [one.run.seed for one in summary.made] == [1]
+    assert "RuntimeError: as asked" in capsys.readouterr().err
+    assert len(_records(tmp_path)) == 1
+
+
+def test_run_missing_runs_a_damaged_record_again(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    store = Store(tmp_path, warn=warnings.append)
+    run_missing([job(0, 0)], store, {}, Lines())
+    whole = _records(tmp_path)
+    store.path(job(0, 0).run).write_bytes(b"{")
+    assert len(run_missing([job(0, 0)], store, {}, Lines()).made) == 1
+    assert _records(tmp_path) == whole
+    assert len(warnings) == 1
+
+
+def test_run_missing_stops_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    store = Store(tmp_path / "taken", warn=pytest.fail)
+    with pytest.raises(StorageError, match="cannot make"):
+        run_missing([job(0, 0)], store, {}, Lines())
+
+
+def test_run_missing_leaves_a_claimed_run_and_takes_it_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    claim = store.claim(job(0, 0).run)
+    assert claim.__enter__()
+    waited = []
+
+    def give_back(seconds: float) -> None:
+        waited.append(seconds)
+        claim.__exit__(None, None, None)
+
+    monkeypatch.setattr(time, "sleep", give_back)
+    other = Store(tmp_path, warn=pytest.fail)
+    jobs = [Job(job(seed, 0).run, 1, lambda report: ({"status": "done"}, {})) for seed in (0, 1)]
+    summary = run_missing(jobs, other, {}, Lines())
+    assert [one.run.seed for one in summary.made] == [1, 0]
+    assert waited == [runner.POLL_SECONDS]
+
+
+def test_killed_invocation_loses_only_the_run_in_progress(tmp_path: Path) -> None:
+    killed = _invoke(tmp_path / "killed", 0.3, 0, 1, 2)
+    _read_until(killed, "began 1")
+    killed.kill()
+    killed.communicate()
+    assert len(_records(tmp_path / "killed")) == 1
+    resumed = _lines(_invoke(tmp_path / "killed", 0, 0, 1, 2))
+    assert resumed == ["reused 0", "began 1", "completed 1", "began 2", "completed 2"]
+    _lines(_invoke(tmp_path / "whole", 0, 0, 1, 2))
+    assert _records(tmp_path / "killed") == _records(tmp_path / "whole")
+
+
+def test_concurrent_invocations_share_the_work(tmp_path: Path) -> None:
+    seeds = range(6)
+    both = [_invoke(tmp_path, 0.1, *order) for order in (seeds, reversed(seeds))]
+    lines = [line for process in both for line in _lines(process)]
+    made = sorted(line for line in lines if line.startswith("began"))
+    assert made == [f"began {seed}" for seed in seeds]
+    assert len(_records(tmp_path)) == len(seeds)
+
+
+def test_invocation_waits_for_a_run_of_another_and_takes_it_over_when_killed(
+    tmp_path: Path,
+) -> None:
+    first = _invoke(tmp_path, 60, 0)
+    _read_until(first, "began 0")
+    second = _invoke(tmp_path, 0, 0, 1)
+    _read_until(second, "completed 1")
+    first.kill()
+    first.communicate()
+    _read_until(second, "completed 0")
+    second.communicate(timeout=60)
+    assert second.returncode == 0

@@ -1,0 +1,97 @@
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from reproduce import methods, networks, training
+from reproduce.protocols import (
+    Case,
+    GradientDescent,
+    LocalEntropyByImportanceSampling,
+    Method,
+    Training,
+)
+from reproduce.sampling import held_out_subset, minibatches
+from tests.reproduce._examples import stripes
+
+DATA = stripes()
+SETUP = Training(updates=12, test_images=50, evaluate_every=5, tabulated=(7,))
+SMALL_SETUP = Training(updates=3, test_images=20, evaluate_every=2, tabulated=(3,))
+SGD = GradientDescent(learning_rate=0.1)
+IS = LocalEntropyByImportanceSampling(samples=4)
+
+
+def _train(method: Method, setup: Training = SETUP, seed: int = 0) -> dict[str, Any]:
+    return dict(training.train(Case(setup, method), seed, DATA, lambda updates: None)[0])
+
+
+def test_train_is_gradient_descent_on_the_seeds_minibatches() -> None:
+    order = minibatches(0, len(DATA.train_labels), SETUP.batch_size, SETUP.updates)
+    chosen = held_out_subset(0, len(DATA.test_labels), SETUP.test_images)
+    model = networks.hidden_dense("glorot_uniform", 0)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.optimizer.learning_rate = 0.1
+    losses, accuracies = [], {}
+    for update, batch in enumerate(order, start=1):
+        images = DATA.train_images[batch].reshape(-1, 784) / np.float32(255)
+        model.reset_metrics()
+        losses.append(float(model.train_on_batch(images, DATA.train_labels[batch])))
+        logits = model.predict_on_batch(DATA.test_images[chosen].reshape(-1, 784) / np.float32(255))
+        accuracies[update] = (logits.argmax(axis=1) == DATA.test_labels[chosen]).mean()
+    result = _train(SGD)
+    assert result["status"] == "completed"
+    assert result["parameters"] == 159010
+    assert result["curve"]["update"] == [0, 5, 7, 10, 12]
+    assert result["curve"]["accuracy"][1:] == [accuracies[k] for k in (5, 7, 10, 12)]
+    spans = [losses[:5], losses[5:7], losses[7:10], losses[10:]]
+    means = [np.mean(span) for span in spans]
+    assert result["curve"]["loss"][0] is None
+    np.testing.assert_allclose(result["curve"]["loss"][1:], means, rtol=1e-5)
+
+
+def test_train_methods_of_a_seed_share_their_start() -> None:
+    start = [_train(method, SMALL_SETUP)["curve"]["accuracy"][0] for method in (SGD, IS)]
+    assert start[0] == start[1]
+    assert _train(SGD, seed=1)["curve"]["accuracy"] != _train(SGD)["curve"]["accuracy"]
+
+
+def test_train_keeps_the_diagnostics() -> None:
+    reported = _train(IS, SMALL_SETUP)["diagnostics"]
+    assert len(reported["effective_sample_size"]) == 2
+    assert all(1 <= size <= 4 for size in reported["effective_sample_size"])
+    assert _train(SGD, SMALL_SETUP)["diagnostics"] == {}
+
+
+def test_train_test_images_drawn_at_each_evaluation() -> None:
+    still = GradientDescent(learning_rate=1e-30)
+    fixed = _train(still)["curve"]["accuracy"]
+    anew = Training(updates=12, test_images=50, evaluate_every=5, test_draw="per_evaluation")
+    assert len(set(fixed)) == 1
+    assert len(set(_train(still, anew)["curve"]["accuracy"])) > 1
+
+
+def test_train_diverged_run_stops_and_says_where() -> None:
+    result = _train(GradientDescent(learning_rate=1e38))
+    assert result["status"] == "diverged"
+    assert 1 <= result["diverged_at"] <= 5
+    assert result["curve"]["update"] == [0]
+
+
+def test_train_estimate_that_finds_nothing_finite_is_divergence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    too_wide = LocalEntropyByImportanceSampling(tau=1e38, samples=2)
+    result = _train(too_wide, SMALL_SETUP)
+    assert (result["status"], result["diverged_at"]) == ("diverged", 1)
+    monkeypatch.setattr(methods, "failure", lambda optimizer: "another message")
+    with pytest.raises(Exception, match="ImportanceSampling"):
+        _train(too_wide, SMALL_SETUP)
+
+
+def test_train_reports_every_update_and_times_them() -> None:
+    seen: list[int] = []
+    _, timings = training.train(Case(SMALL_SETUP, SGD), 0, DATA, seen.append)
+    assert seen == [1, 2, 3]
+    assert timings["updates"] == 3
+    assert timings["total_update_seconds"] >= timings["first_update_seconds"] > 0
