@@ -92,7 +92,7 @@ class Probe(Recorder):
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         variables = list(trainable_variables)
-        objective = ReplayedLoss(self._captured, variables)
+        objective = ReplayedLoss.of_variables(self._captured, variables)
         used = objective.is_used
         at = [
             tf.constant(w, v.dtype) for w, v, u in zip(self._at, variables, used, strict=True) if u

@@ -10,9 +10,10 @@ import tensorflow as tf
 from keras import layers
 
 from lerh_tf import ImportanceSampling, LocalEntropy, ReplayError
-from lerh_tf.objective import CapturedLoss, ReplayedLoss
+from lerh_tf.objective import CapturedLoss
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import Probe, elsewhere, state_of
+from tests.lerh_tf._kernels import replayed
 
 NESTED = "stands a nested function: operation"
 DOOR = r"`lerh_tf\.TrainStep`"
@@ -224,7 +225,7 @@ def test_loss_without_weights_is_refused() -> None:
 
     @tf.function
     def step() -> None:
-        ReplayedLoss(CapturedLoss(tf.constant(1.0)), [a])
+        replayed(tf.constant(1.0), [a])
 
     with pytest.raises(ReplayError, match="does not depend on any of the weights") as refusal:
         step()
@@ -237,7 +238,7 @@ def test_weight_read_by_its_handle_is_refused() -> None:
     @tf.function
     def step() -> None:
         loss = tf.reduce_sum(tf.gather_nd(a, [[0, 1]]))
-        ReplayedLoss(CapturedLoss(loss), [a])
+        replayed(loss, [a])
 
     with pytest.raises(ReplayError, match="by its handle") as refusal:
         step()
