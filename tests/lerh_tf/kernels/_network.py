@@ -57,8 +57,30 @@ class InjectedNoise:
     def __init__(self, z: Sequence[Array], dtype: str = "float64"):
         self._z = [tf.constant(part, dtype) for part in z]
 
-    def __call__(self, block: tf.Tensor, samples: int) -> list[tf.Tensor]:
+    def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
         return [z[block][:samples] for z in self._z]
+
+
+class SeededNoise:
+    """Noise drawn from (seed, block, variable), in float64.
+
+    Args:
+        seed: any integer.
+        shapes: the variables' shapes.
+    """
+
+    def __init__(self, seed: int, *shapes: Sequence[int]):
+        self._seed = seed
+        self._shapes = shapes
+
+    def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
+        def draw(index: int, shape: Sequence[int]) -> tf.Tensor:
+            seed = tf.stack([tf.constant(self._seed * 1000 + index, tf.int64), block])
+            return tf.random.stateless_normal(
+                tf.concat([[samples], tf.constant(shape, tf.int32)], 0), seed, dtype=tf.float64
+            )
+
+        return [draw(index, shape) for index, shape in enumerate(self._shapes)]
 
 
 def estimate(

@@ -14,13 +14,13 @@ from keras.optimizers.schedules import (
 
 from lerh_tf import RobbinsMonro, RobbinsMonroSteps
 from lerh_tf.kernels.base import Estimate
-from lerh_tf.noise import PhiloxNoise
 from lerh_tf.objective import LossFunction
 from tests.lerh_tf.kernels._network import (
     ANCHOR,
     SIZE,
     TOLERANCES,
     InjectedNoise,
+    SeededNoise,
     estimate,
     gradient,
     relative_error,
@@ -184,10 +184,10 @@ def test_eager_and_compiled_agree() -> None:
 def nodes(steps: int, samples: int) -> int:
     @tf.function(autograph=False)
     def compiled(x: tf.Tensor) -> Estimate:
-        noise = PhiloxNoise(0, tf.constant(0, tf.int64), [x.shape], [x.dtype])
-        return RobbinsMonro(steps, samples)(QUADRATIC, [x], tf.constant(0.1), noise)
+        tau, noise = tf.constant(0.1, tf.float64), SeededNoise(0, (3,))
+        return RobbinsMonro(steps, samples)(QUADRATIC, [x], tau, noise)
 
-    graph = compiled.get_concrete_function(tf.TensorSpec([3])).graph.as_graph_def()
+    graph = compiled.get_concrete_function(tf.TensorSpec([3], tf.float64)).graph.as_graph_def()
     return len(graph.node) + sum(len(f.node_def) for f in graph.library.function)
 
 

@@ -14,7 +14,6 @@ from keras.optimizers.schedules import (
 
 from lerh_tf import SGLD, Temperatures
 from lerh_tf.kernels.base import Estimate
-from lerh_tf.noise import PhiloxNoise
 from lerh_tf.objective import LossFunction
 from tests.lerh_tf.kernels._network import (
     ANCHOR,
@@ -22,6 +21,7 @@ from tests.lerh_tf.kernels._network import (
     SIZE,
     TOLERANCES,
     InjectedNoise,
+    SeededNoise,
     estimate,
     gradient,
     relative_error,
@@ -245,10 +245,10 @@ def test_finite_is_said_to_be() -> None:
 def nodes(samples: int) -> int:
     @tf.function(autograph=False)
     def compiled(x: tf.Tensor) -> Estimate:
-        noise = PhiloxNoise(0, tf.constant(0, tf.int64), [x.shape], [x.dtype])
-        return SGLD(samples)(FLAT, [x], tf.constant(0.1), noise, [x])
+        tau, noise = tf.constant(0.1, tf.float64), SeededNoise(0, (3,))
+        return SGLD(samples)(FLAT, [x], tau, noise, [x])
 
-    graph = compiled.get_concrete_function(tf.TensorSpec([3])).graph.as_graph_def()
+    graph = compiled.get_concrete_function(tf.TensorSpec([3], tf.float64)).graph.as_graph_def()
     return len(graph.node) + sum(len(f.node_def) for f in graph.library.function)
 
 
