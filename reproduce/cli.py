@@ -143,13 +143,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    from reproduce.data import DataError
     from reproduce.records import StorageError
 
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, UsageError) as error:
         return _complain(error, USAGE)
-    except StorageError as error:
+    except (StorageError, DataError, OSError) as error:
         return _complain(error, FAILED)
     return code if isinstance(code, int) else 0
 
