@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError, Parameter, Token
 from rich.console import Console
 
 from reproduce import checks
+from reproduce.environment import DEFAULT_THREADS
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 
 FAILED, USAGE = 1, 2
@@ -70,7 +71,7 @@ def table1(
     samples: Annotated[int | None, _integers_only] = None,
     updates: Annotated[int | None, _integers_only] = None,
     quick: Annotated[bool, _single] = False,
-    threads: Annotated[int, _integers_only] = 2,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
     output: Path = _OUTPUT,
     figures_dir: Annotated[Path | None, _single] = None,
     data_dir: Annotated[Path | None, _single] = None,
