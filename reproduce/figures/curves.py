@@ -40,7 +40,7 @@ def draw(
         _finish(axes, title, rows)
         figure.legend(loc="outside lower center", ncols=2)
         if budget.warning:
-            figure.suptitle(fill(budget.warning, 78), fontsize=9, color="#b00000")
+            figure.suptitle(fill(budget.warning, 84), fontsize=8, color="#b00000")
     values = stem.with_name(stem.name + ".csv")
     tables.write_text(values, _plotted(rows).to_csv(index=False, lineterminator="\n"))
     return [*style.save(figure, stem), values]
@@ -84,7 +84,7 @@ def _label(row: Row) -> str:
 def _finish(axes: Axes, title: str, rows: Sequence[Row]) -> None:
     axes.plot([], [], "o", color="0.4", fillstyle="none", label="paper, Table 1 (one run)")
     axes.set_xlabel("weight updates")
-    axes.set_ylabel("held-out accuracy (fraction correct)")
+    axes.set_ylabel("held-out accuracy (fraction)")
     axes.set_ylim(0, 1)
     axes.set_xlim(0, max(update for row in rows for update in row.updates()))
     axes.set_title(f"{title}: mean and standard deviation over seeds", fontsize=9)
