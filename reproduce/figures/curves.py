@@ -67,6 +67,8 @@ def _draw_published(axes: Axes, row: Row, published: Published) -> None:
         for update, accuracy in tables.published_row(row.name, published).items()
         if update <= reached
     }
+    if not points:  # an empty artist that is not clipped would push the axes about
+        return
     colour = style.line(row.name)["color"]
     axes.plot(
         list(points), list(points.values()), "o", color=colour, fillstyle="none", clip_on=False

@@ -28,7 +28,7 @@ def line(name: str) -> dict[str, Any]:
     return {"color": COLOURS[method], "linestyle": "--" if variant else "-"}
 
 
-def new_figure(width: float = 5.5, height: float = 4.6) -> Figure:
+def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
     """Returns an empty figure in the house style, sizes in inches."""
     with mpl.style.context(["default", _SETTINGS]):
         return Figure(figsize=(width, height), layout="constrained")
