@@ -5,6 +5,9 @@ from typing import Protocol
 
 import tensorflow as tf
 
+# The position of the draws that concern no sample: no kernel draws so many blocks.
+COMPLEMENT_BLOCK = 2**31 - 1
+
 _PHILOX = 1
 _BLOCK_SHIFT = 32
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
@@ -26,6 +29,11 @@ class Noise(Protocol):
         Returns:
             One tensor of shape [samples, *shape] per variable.
         """
+
+
+def working_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the dtype to draw and accumulate in for weights of `dtype`: at least float32."""
+    return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
 
 
 def block_size(anchor: Sequence[tf.Tensor]) -> int | tf.Tensor:
@@ -54,21 +62,13 @@ class PhiloxNoise:
     Args:
         seed: integer in [0, 2**32).
         update: scalar int64 tensor, the raw count of weight updates.
-        shapes: the shapes to draw, one per variable; `TensorShape` or int32 tensor.
-        dtypes: the dtypes to draw in, one per variable; float32 or float64.
+        like: tensors of the shapes to draw, one per variable; the noise is in at least float32.
     """
 
-    def __init__(
-        self,
-        seed: int,
-        update: tf.Tensor,
-        shapes: Sequence[tf.TensorShape | tf.Tensor],
-        dtypes: Sequence[tf.DType],
-    ):
+    def __init__(self, seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]):
         self._seed = seed
         self._update = tf.cast(update, tf.uint64)
-        self._shapes = tuple(shapes)
-        self._dtypes = tuple(dtypes)
+        self._like = tuple(like)
 
     def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
         """See `Noise`."""
@@ -78,11 +78,11 @@ class PhiloxNoise:
         counter = tf.stack([position, self._update])
         return [
             tf.raw_ops.StatelessRandomNormalV2(
-                shape=tf.concat([[samples], shape], 0),
+                shape=tf.concat([[samples], tf.shape(tensor)], 0),
                 key=tf.constant([self._seed << 32 | index], tf.uint64),
                 counter=counter,
                 alg=_PHILOX,
-                dtype=dtype,
+                dtype=working_dtype(tensor.dtype),
             )
-            for index, (shape, dtype) in enumerate(zip(self._shapes, self._dtypes, strict=True))
+            for index, tensor in enumerate(self._like)
         ]

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeAlias
 import keras
 import tensorflow as tf
 
-from lerh_tf._graph_cut import EXPLICIT_DOOR, Cut, ReplayError, node_name
+from lerh_tf._graph_cut import EXPLICIT_DOOR, Cut, ReplayError, node_name, tensor_name
 
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
@@ -120,6 +120,7 @@ class ReplayedLoss(Objective):
         reads: names of the tensors that stand for a weight in `piece`, to its position among the
             used ones.
         constants: the other tensors that `piece` needs from outside, by the names it has for them.
+        dtypes: of the used weights.
         is_used: per variable, whether the loss depends on it.
     """
 
@@ -129,12 +130,14 @@ class ReplayedLoss(Objective):
         loss: str,
         reads: Mapping[str, int],
         constants: Mapping[str, tf.Tensor],
+        dtypes: Sequence[tf.DType],
         is_used: tuple[bool, ...],
     ):
         self.piece = piece
         self.reads = reads
         self.constants = constants
         self.is_used = is_used
+        self._dtypes = dtypes
         self._loss = loss
 
     @classmethod
@@ -150,7 +153,8 @@ class ReplayedLoss(Objective):
         """
         handles = [_handle_name(captured.graph, variable) for variable in variables]
         labels = [getattr(variable, "path", variable.name) for variable in variables]
-        return cls._cut(captured, handles=handles, values=[], labels=labels)
+        dtypes = [native(variable).dtype for variable in variables]
+        return cls._cut(captured, handles, [], labels, dtypes)
 
     @classmethod
     def of_function(cls, function: Callable[[Weights], tf.Tensor], weights: Weights) -> Self:
@@ -165,7 +169,8 @@ class ReplayedLoss(Objective):
         """
         local = [tf.identity(weight) for weight in weights]
         names = [tensor.op.name for tensor in local]
-        return cls._cut(CapturedLoss(function(local)), handles=[], values=names, labels=names)
+        dtypes = [tensor.dtype for tensor in local]
+        return cls._cut(CapturedLoss(function(local)), [], names, names, dtypes)
 
     @classmethod
     def _cut(
@@ -174,6 +179,7 @@ class ReplayedLoss(Objective):
         handles: Sequence[str],
         values: Sequence[str],
         labels: Sequence[str],
+        dtypes: Sequence[tf.DType],
     ) -> Self:
         _check_same_graph(captured)
         cut = Cut(
@@ -186,6 +192,7 @@ class ReplayedLoss(Objective):
             captured.name,
             {read: used.index(index) for read, index in cut.reads.items()},
             constants,
+            [dtypes[index] for index in used],
             tuple(index in used for index in range(len(labels))),
         )
 
@@ -197,7 +204,12 @@ class ReplayedLoss(Objective):
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
-        inputs = {read: tf.identity(weights[index]) for read, index in self.reads.items()}
+        # Coordinates of a subspace come in a wider dtype than the weights have.
+        values = [
+            tf.identity(tf.cast(weight, dtype))
+            for weight, dtype in zip(weights, self._dtypes, strict=True)
+        ]
+        inputs = {read: values[index] for read, index in self.reads.items()}
         inputs |= {name: tf.identity(constant) for name, constant in self.constants.items()}
         (loss,) = tf.graph_util.import_graph_def(
             self.piece, input_map=inputs, return_elements=[self._loss], name="f"
@@ -237,7 +249,9 @@ class ReplayedLoss(Objective):
             source = f"rewired/{name}/{position}:0"
             nodes[name].input[position] = source
             constants[source] = tensor
-        return ReplayedLoss(piece, self._loss, self.reads, constants, self.is_used)
+        needed = {tensor_name(source) for node in piece.node for source in node.input}
+        constants = {name: tensor for name, tensor in constants.items() if name in needed}
+        return ReplayedLoss(piece, self._loss, self.reads, constants, self._dtypes, self.is_used)
 
 
 class LossFunction(Objective):

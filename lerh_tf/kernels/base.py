@@ -8,11 +8,32 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import keras
 import tensorflow as tf
 
-from lerh_tf.noise import Noise
+from lerh_tf.noise import Noise, working_dtype
 from lerh_tf.objective import Objective
 from lerh_tf.schedules import is_schedule
 
 State = TypeVar("State")
+
+
+class Complement(NamedTuple):
+    """What a kernel does to dimensions that f does not depend on, given their start y^1.
+
+    In each dimension, with independent standard normal n_1 and n_2,
+
+    mean = mean_start y^1 + mean_noise n_1,
+    last = last_start y^1 + last_noise[0] n_1 + last_noise[1] n_2.
+
+    Attributes:
+        mean_start: scalar tensor.
+        mean_noise: scalar tensor, the standard deviation of the mean.
+        last_start: scalar tensor; meaningless for kernels without a chain, as the next.
+        last_noise: pair of scalar tensors.
+    """
+
+    mean_start: tf.Tensor
+    mean_noise: tf.Tensor
+    last_start: tf.Tensor
+    last_noise: tuple[tf.Tensor, tf.Tensor]
 
 
 class Estimate(NamedTuple):
@@ -26,12 +47,15 @@ class Estimate(NamedTuple):
         diagnostics: scalar float tensors by name.
         is_valid: scalar bool tensor; where it is False nothing finite was found and the
             displacement is zero.
+        complement: what the kernel does to dimensions that f does not depend on; None where they
+            keep their value.
     """
 
     displacement: list[tf.Tensor]
     chain: list[tf.Tensor]
     diagnostics: dict[str, tf.Tensor]
     is_valid: tf.Tensor
+    complement: Complement | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,11 +114,6 @@ class Kernel(abc.ABC):
         return cls(**deserialized(config))
 
 
-def working_dtype(dtype: tf.DType) -> tf.DType:
-    """Returns the dtype to draw and accumulate in for weights of `dtype`: at least float32."""
-    return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
-
-
 def widest_dtype(dtypes: Sequence[tf.DType]) -> tf.DType:
     """Returns the dtype for scalars that concern all weights: at least float32."""
     return tf.float64 if tf.float64 in map(working_dtype, dtypes) else tf.float32
@@ -146,6 +165,11 @@ def fold_blocks(
 
 def _with_shape_of(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(new, old.shape)
+
+
+def size_of(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns the number of entries of all tensors."""
+    return tf.add_n([tf.size(tensor) for tensor in tensors])
 
 
 def dot(left: Sequence[tf.Tensor], right: Sequence[tf.Tensor]) -> tf.Tensor:

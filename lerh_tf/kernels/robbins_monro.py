@@ -1,13 +1,14 @@
 """Algorithm 5: a minimiser of KL(phi || q_{x,tau}) by Robbins-Monro."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import keras
 import tensorflow as tf
 
 from lerh_tf._checks import integer_at_least
+from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Estimate,
     Kernel,
@@ -16,9 +17,8 @@ from lerh_tf.kernels.base import (
     dot,
     fold_blocks,
     scaled,
-    working_dtype,
 )
-from lerh_tf.noise import Noise, block_size
+from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.objective import Objective
 from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
@@ -75,16 +75,22 @@ class RobbinsMonro(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        problem = _Problem(objective, anchor, tau, noise)
+        mean_gradient = self._mean_gradient(objective, anchor, tau, noise)
         zeros = [tf.zeros_like(x, working_dtype(x.dtype)) for x in anchor]
 
         def move(
             j: tf.Tensor, y: list[tf.Tensor], _: list[tf.Tensor]
         ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
-            h = problem.drift(y, j, self.samples)
+            h = [
+                y_v + tf.cast(tau, y_v.dtype) * g
+                for y_v, g in zip(y, mean_gradient(j, y), strict=True)
+            ]
             a = self.step_sizes(j)
-            y = [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(y, h, strict=True)]
-            return j + 1, y, h
+            return (
+                j + 1,
+                [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(y, h, strict=True)],
+                h,
+            )
 
         _, y, h = tf.while_loop(
             lambda j, *_: j <= self.steps,
@@ -98,36 +104,42 @@ class RobbinsMonro(Kernel):
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
         displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in y]
+        # No complement: h is 0 at x where f is constant, so nothing moves.
         return Estimate(displacement, [], diagnostics, is_valid)
 
+    def _mean_gradient(
+        self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
+    ) -> Callable[[tf.Tensor, list[tf.Tensor]], list[tf.Tensor]]:
+        """Returns (j, y) -> the mean of M gradients of f over N(x + y, tau I)."""
+        size = tf.minimum(block_size(anchor), self.samples)
+        blocks = tf.cast((self.samples + size - 1) // size, tf.int64)
 
-class _Problem(NamedTuple):
-    """What h is made of; y = x^j - x."""
-
-    objective: Objective
-    anchor: Sequence[tf.Tensor]
-    tau: tf.Tensor
-    noise: Noise
-
-    def drift(self, y: Sequence[tf.Tensor], j: tf.Tensor, samples: int) -> list[tf.Tensor]:
-        """Returns the estimate of h(x^j) from `samples` gradients."""
-        gradient = self.mean_gradient(y, j, samples)
-        return [y_v + tf.cast(self.tau, y_v.dtype) * g for y_v, g in zip(y, gradient, strict=True)]
-
-    def mean_gradient(self, y: Sequence[tf.Tensor], j: tf.Tensor, samples: int) -> list[tf.Tensor]:
-        """Returns the mean of grad f over N(x + y, tau I), as a sum over blocks of samples."""
-        size = tf.minimum(block_size(self.anchor), samples)
-        blocks = tf.cast((samples + size - 1) // size, tf.int64)
-
-        def add_block(block: tf.Tensor, count: tf.Tensor, sums: list[tf.Tensor]) -> list[tf.Tensor]:
-            steps = scaled(self.tau, self.noise((j - 1) * blocks + block, size))
-            centred = [(y_v + d)[:count] for y_v, d in zip(y, steps, strict=True)]
-            gradients = self.objective.vectorized_gradient(displaced(self.anchor, centred))
+        def add_gradients(
+            sums: list[tf.Tensor], y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
+        ) -> list[tf.Tensor]:
+            moves = [y_v + d for y_v, d in zip(y, scaled(tau, z), strict=True)]
+            gradients = objective.vectorized_gradient(displaced(anchor, moves))
             return [
-                s + tf.reduce_sum(tf.cast(g, s.dtype), 0)
-                for s, g in zip(sums, gradients, strict=True)
+                s + _sum_where(counts, g, s.dtype) for s, g in zip(sums, gradients, strict=True)
             ]
 
-        zeros = [tf.zeros_like(y_v) for y_v in y]
-        sums = fold_blocks(add_block, samples, size, zeros)
-        return [s / samples for s in sums]
+        add_gradients = compiled(add_gradients, objective)
+
+        def mean_gradient(j: tf.Tensor, y: list[tf.Tensor]) -> list[tf.Tensor]:
+            def add_block(
+                block: tf.Tensor, count: tf.Tensor, sums: list[tf.Tensor]
+            ) -> list[tf.Tensor]:
+                z = noise((j - 1) * blocks + block, size)
+                return add_gradients(sums, y, z, tf.range(size) < count)
+
+            zeros = [tf.zeros_like(y_v) for y_v in y]
+            sums = fold_blocks(add_block, self.samples, size, zeros)
+            return [s / self.samples for s in sums]
+
+        return mean_gradient
+
+
+def _sum_where(counts: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Returns the sum over the leading axis of the entries that count."""
+    mask = tf.reshape(counts, [-1] + [1] * (values.shape.rank - 1))
+    return tf.reduce_sum(tf.where(mask, tf.cast(values, dtype), tf.zeros([], dtype)), 0)

@@ -11,12 +11,16 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import integer_at_least, positive_float
-from lerh_tf.kernels.base import Estimate, Kernel, deserialized, widest_dtype, working_dtype
-from lerh_tf.noise import PhiloxNoise
+from lerh_tf._compilation import is_compilable
+from lerh_tf.kernels.base import Estimate, Kernel, deserialized, dot, size_of, widest_dtype
+from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.noise import PhiloxNoise, working_dtype
 from lerh_tf.objective import CapturedLoss, Objective, ReplayedLoss, Variable, native
 from lerh_tf.schedules import Schedule, is_schedule
+from lerh_tf.subspace import Subspace, find_subspace
 
 _SEEDS = 2**32
+_COMMON_DIAGNOSTICS = ("step_norm", "dimensions", "sampled_dimensions", "compiled")
 # A loop that makes a new closure at each update traces each anew; do not keep them all.
 _CLOSURES = 8
 
@@ -38,11 +42,14 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         kernel: the estimator of m.
         seed: integer in [0, 2**32); None draws one from Python's `random`.
         learning_rate: number or schedule; None ties it to tau at each step.
+        subspace: "auto" samples input layers in the subspace that the minibatch sees, the same in
+            distribution and much faster; False samples all weights.
         name: the optimizer's name.
         **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: `tau` is not positive and finite, or `seed` out of range.
+        ValueError: `tau` is not positive and finite, `seed` out of range, or `subspace`
+            neither "auto" nor False.
     """
 
     def __init__(
@@ -51,6 +58,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         kernel: Kernel,
         seed: int | None,
         learning_rate: float | Schedule | None,
+        subspace: str | bool,
         name: str,
         **kwargs: Any,
     ):
@@ -61,6 +69,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         super().__init__(learning_rate=rate, name=name, **kwargs)
         self._kernel = kernel
         self._seed = seed
+        self._subspace = _checked_subspace(subspace)
         self._captured = _CapturedLosses()
         self._compiled_steps = _CompiledSteps(self._step)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
@@ -101,10 +110,16 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
     @property
     def diagnostics(self) -> dict[str, float]:
-        """What the kernel reported at the last weight update, by name; empty before `build`."""
+        """What happened at the last weight update, by name; empty before `build`.
+
+        `step_norm` is |m - x|, `dimensions` the number of weights that the loss depends on,
+        `sampled_dimensions` in how many of them, or of their subspace, noise was drawn per
+        sample, `compiled` 1 where XLA compiled the inner loop, else 0. The others are the
+        kernel's own.
+        """
         if not self.built:
             return {}
-        names = self._kernel.diagnostic_names
+        names = self._diagnostic_names
         return {name: float(v.numpy()) for name, v in zip(names, self._diagnostics, strict=True)}
 
     def build(self, variables: Sequence[Variable]) -> None:
@@ -112,7 +127,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        self._diagnostics = [self._scalar(name, 0.0) for name in self._kernel.diagnostic_names]
+        self._diagnostics = [self._scalar(name, 0.0) for name in self._diagnostic_names]
         if self._kernel.has_chain:
             self._chain_started = self._scalar("chain_started", 0.0)
             self._chain = [
@@ -167,8 +182,11 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         super().apply(self._gradients(objective, variables), variables)
 
     def step(
-        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable], *inputs: Any
-    ) -> tf.Tensor:
+        self,
+        closure: Callable[..., tf.Tensor | Objective],
+        variables: Sequence[Variable],
+        *inputs: Any,
+    ) -> tf.Tensor | None:
         """Makes one weight update of a hand-written loop.
 
         The closure is traced once per closure and signature of the inputs, so keep one closure
@@ -182,12 +200,12 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
         Args:
             closure: computes the scalar minibatch loss from the inputs and the variables as they
-                are.
+                are, or returns an `Objective`, that loss as a function of the weights.
             variables: the weights to move.
             *inputs: nests of tensors or arrays, the closure's arguments.
 
         Returns:
-            The loss before the update.
+            The loss before the update; None for an `Objective`.
 
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
@@ -196,13 +214,19 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             return self._step(closure, variables, inputs)
         variables = list(variables)
         self.build(variables)
-        inputs = tf.nest.map_structure(tf.convert_to_tensor, inputs)
+        inputs = tf.nest.map_structure(_as_tensor, inputs)
         return self._compiled_steps.get(closure, variables)(inputs)
 
     def _step(
-        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable], inputs: Any
-    ) -> tf.Tensor:
+        self,
+        closure: Callable[..., tf.Tensor | Objective],
+        variables: Sequence[Variable],
+        inputs: Any,
+    ) -> tf.Tensor | None:
         loss = closure(*inputs)
+        if isinstance(loss, Objective):
+            self.apply_objective(loss, variables)
+            return None
         self.scale_loss(loss)
         self.apply([None] * len(variables), variables)
         return loss
@@ -223,6 +247,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         else:
             config["tau"] = float(self._tau.numpy())
         config["seed"] = self._seed
+        config["subspace"] = self._subspace
         return config
 
     @classmethod
@@ -237,28 +262,43 @@ class GaussianApproximation(keras.optimizers.Optimizer):
     ) -> list[tf.Tensor | None]:
         """Returns (x - m) / tau per variable, None where the loss does not depend on it."""
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
-        estimate = self._estimate(objective, used)
+        anchor = [tf.convert_to_tensor(native(v)) for v in used]
+        subspace = self._subspace_of(objective, anchor)
+        estimate = self._estimate(objective, subspace, anchor, self._chain_start(anchor, used))
         self._record(estimate, used)
+        self._diagnose(estimate, objective, subspace, anchor)
         tau = tf.convert_to_tensor(self.tau)
         # Keras divides by the factor that it believes the loss was multiplied by.
         scale = -(self.loss_scale_factor or 1.0)
         gradients = iter(
             [
-                tf.cast(scale * d / tf.cast(tau, d.dtype), v.dtype)
-                for d, v in zip(estimate.displacement, used, strict=True)
+                tf.cast(scale * d / tf.cast(tau, d.dtype), x.dtype)
+                for d, x in zip(estimate.displacement, anchor, strict=True)
             ]
         )
         return [next(gradients) if is_used else None for is_used in objective.is_used]
 
-    def _estimate(self, objective: Objective, variables: Sequence[Variable]) -> Estimate:
-        anchor = [tf.convert_to_tensor(native(v)) for v in variables]
-        dtypes = [working_dtype(x.dtype) for x in anchor]
-        shapes = [x.shape for x in anchor]
+    def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
+        if not self._subspace or not isinstance(objective, ReplayedLoss):
+            return None
+        return find_subspace(objective, [x.shape for x in anchor])
+
+    def _estimate(
+        self,
+        objective: Objective,
+        subspace: Subspace | None,
+        anchor: Sequence[tf.Tensor],
+        start: Sequence[tf.Tensor],
+    ) -> Estimate:
         update = tf.convert_to_tensor(native(self._iterations))
-        noise = PhiloxNoise(self._seed, update, shapes, dtypes)
-        tau = tf.cast(tf.convert_to_tensor(self.tau), widest_dtype(dtypes))
-        start = self._chain_start(anchor, variables)
-        return self._kernel(objective, anchor, tau, noise, start, update)
+        tau = tf.cast(tf.convert_to_tensor(self.tau), widest_dtype([x.dtype for x in anchor]))
+
+        def noise_for(tensors: Sequence[tf.Tensor]) -> PhiloxNoise:
+            return PhiloxNoise(self._seed, update, tensors)
+
+        if subspace is None:
+            return self._kernel(objective, anchor, tau, noise_for(anchor), start, update)
+        return estimate_in_subspace(self._kernel, subspace, anchor, tau, noise_for, start, update)
 
     def _chain_start(
         self, anchor: Sequence[tf.Tensor], variables: Sequence[Variable]
@@ -277,12 +317,32 @@ class GaussianApproximation(keras.optimizers.Optimizer):
     def _record(self, estimate: Estimate, variables: Sequence[Variable]) -> None:
         # Compiled by XLA the assertion vanishes; the displacement is zero there and here.
         tf.debugging.Assert(estimate.is_valid, [self._kernel.failure])
-        for name, slot in zip(self._kernel.diagnostic_names, self._diagnostics, strict=True):
-            self.assign(slot, estimate.diagnostics[name])
         if self._kernel.has_chain:
             self.assign(self._chain_started, 1.0)
             for v, state in zip(variables, estimate.chain, strict=True):
                 self.assign(self._chain[self._get_variable_index(v)], state)
+
+    @property
+    def _diagnostic_names(self) -> tuple[str, ...]:
+        return (*_COMMON_DIAGNOSTICS, *self._kernel.diagnostic_names)
+
+    def _diagnose(
+        self,
+        estimate: Estimate,
+        objective: Objective,
+        subspace: Subspace | None,
+        anchor: Sequence[tf.Tensor],
+    ) -> None:
+        dimensions = size_of(anchor)
+        values = {
+            "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
+            "dimensions": dimensions,
+            "sampled_dimensions": dimensions if subspace is None else subspace.size(anchor),
+            "compiled": float(is_compilable(objective)),
+            **estimate.diagnostics,
+        }
+        for name, slot in zip(self._diagnostic_names, self._diagnostics, strict=True):
+            self.assign(slot, values[name])
 
     def _scalar(self, name: str, value: float) -> keras.Variable:
         initializer = keras.initializers.Constant(value)
@@ -330,18 +390,18 @@ class _CapturedLosses:
 class _CompiledSteps:
     """The traced steps of the latest closures, so that a hand-written loop traces each once."""
 
-    def __init__(self, step: Callable[..., tf.Tensor]):
+    def __init__(self, step: Callable[..., Any]):
         self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
         self._step = step
 
     def get(
-        self, closure: Callable[..., tf.Tensor], variables: Sequence[Variable]
-    ) -> Callable[[Any], tf.Tensor]:
+        self, closure: Callable[..., Any], variables: Sequence[Variable]
+    ) -> Callable[[Any], Any]:
         return self._compiled(closure, tuple(map(_ById, variables)))
 
     def _compile(
-        self, closure: Callable[..., tf.Tensor], variables: "tuple[_ById, ...]"
-    ) -> Callable[[Any], tf.Tensor]:
+        self, closure: Callable[..., Any], variables: "tuple[_ById, ...]"
+    ) -> Callable[[Any], Any]:
         weights = [v.variable for v in variables]
         return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
 
@@ -383,6 +443,16 @@ def _checked_seed(seed: Any) -> int:
     if seed >= _SEEDS:
         raise ValueError(f"`seed` must be below 2**32. Received: seed={seed}")
     return seed
+
+
+def _checked_subspace(subspace: Any) -> str | bool:
+    if subspace != "auto" and subspace is not False:
+        raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
+    return cast("str | bool", subspace)
+
+
+def _as_tensor(value: Any) -> Any:
+    return None if value is None else tf.convert_to_tensor(value)
 
 
 def _as_float(learning_rate: Any) -> Any:

@@ -31,13 +31,16 @@ class HeatRegularization(GaussianApproximation):
             which `keras.utils.set_random_seed` sets. Defaults to None.
         learning_rate: factor on grad F^H_tau(x_{k+1}), a number or schedule; None ties it to tau,
             the paper's update. Defaults to None.
+        subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
+            that the minibatch sees, the same in distribution and much faster; False samples all
+            weights. Defaults to "auto".
         name: the optimizer's name. Defaults to "heat_regularization".
         **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
             `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
 
     Raises:
-        ValueError: `tau` is not positive and finite, `solver` no solver and no known name, or
-            `seed` out of range.
+        ValueError: `tau` is not positive and finite, `solver` no solver and no known name,
+            `seed` out of range, or `subspace` neither "auto" nor False.
 
     References:
         Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
@@ -49,11 +52,12 @@ class HeatRegularization(GaussianApproximation):
         solver: str | Kernel = "robbins_monro",
         seed: int | None = None,
         learning_rate: float | Schedule | None = None,
+        subspace: str | bool = "auto",
         name: str = "heat_regularization",
         **kwargs: Any,
     ):
         kernel = chosen_kernel("solver", solver, _SOLVERS)
-        super().__init__(tau, kernel, seed, learning_rate, name, **kwargs)
+        super().__init__(tau, kernel, seed, learning_rate, subspace, name, **kwargs)
 
     @property
     def solver(self) -> Kernel:

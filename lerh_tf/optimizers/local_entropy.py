@@ -32,13 +32,16 @@ class LocalEntropy(GaussianApproximation):
             which `keras.utils.set_random_seed` sets. Defaults to None.
         learning_rate: factor eta on grad F_tau, a number or schedule; None ties it to tau, the
             paper's update (Remark 3.2). Defaults to None.
+        subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
+            that the minibatch sees, the same in distribution and much faster; False samples all
+            weights. Defaults to "auto".
         name: the optimizer's name. Defaults to "local_entropy".
         **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
             `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
 
     Raises:
-        ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name, or
-            `seed` out of range.
+        ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name,
+            `seed` out of range, or `subspace` neither "auto" nor False.
 
     References:
         Algorithm 1; equations (graddescent) and (gradient) of Section 3.1.
@@ -50,11 +53,12 @@ class LocalEntropy(GaussianApproximation):
         sampler: str | Kernel = "sgld",
         seed: int | None = None,
         learning_rate: float | Schedule | None = None,
+        subspace: str | bool = "auto",
         name: str = "local_entropy",
         **kwargs: Any,
     ):
         kernel = chosen_kernel("sampler", sampler, _SAMPLERS)
-        super().__init__(tau, kernel, seed, learning_rate, name, **kwargs)
+        super().__init__(tau, kernel, seed, learning_rate, subspace, name, **kwargs)
 
     @property
     def sampler(self) -> Kernel:

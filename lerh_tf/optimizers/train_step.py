@@ -1,12 +1,13 @@
 """The explicit door for models: a train step whose loss is a true function of the weights."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from lerh_tf.objective import LossFunction, Weights
+from lerh_tf._graph_cut import ReplayError
+from lerh_tf.objective import LossFunction, Objective, ReplayedLoss, Weights
 from lerh_tf.optimizers.base import GaussianApproximation
 
 
@@ -21,7 +22,8 @@ class TrainStep:
             ...
 
     Each weight update then runs the model anew at other weights, statelessly: dropout masks are
-    the ones of the train step, and moving statistics and seeds move once per batch.
+    the ones of the train step, and moving statistics and seeds move once per batch. With
+    `run_eagerly=True` the train step's own pass runs eagerly and the others are compiled.
     """
 
     def train_step(self, data: Any) -> dict[str, Any]:
@@ -45,21 +47,38 @@ class TrainStep:
             )
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         # Read before the forward pass, which moves seeds and statistics.
-        state = [(v, tf.identity(v.value)) for v in model.non_trainable_variables]
+        state = [tf.identity(v.value) for v in model.non_trainable_variables]
+        y_pred = model(x, training=True)
+        loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+        _update_loss_metric(model, loss, x)
+        inputs = (x, y, sample_weight, state)
+        model.optimizer.step(self._objective, model.trainable_variables, *inputs)
+        return model.compute_metrics(x, y, y_pred, sample_weight)
 
-        def loss_of(model_output: Any) -> tf.Tensor:
-            return model.compute_loss(x=x, y=y, y_pred=model_output, sample_weight=sample_weight)
+    def _objective(
+        self, x: Any, y: Any, sample_weight: Any, state: Sequence[tf.Tensor]
+    ) -> Objective:
+        """Returns the minibatch loss as a function of the weights."""
+        model: Any = self
+        variables = model.trainable_variables
+        fixed = list(zip(model.non_trainable_variables, state, strict=True))
 
         def loss_at(weights: Weights) -> tf.Tensor:
-            mapping = [*zip(variables, weights, strict=True), *state]
+            mapping = [*zip(variables, weights, strict=True), *fixed]
             with keras.StatelessScope(mapping, collect_losses=True):
-                return loss_of(model(x, training=True))
+                y_pred = model(x, training=True)
+                return model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
 
-        y_pred = model(x, training=True)
-        _update_loss_metric(model, loss_of(y_pred), x)
-        variables: Sequence[keras.Variable] = model.trainable_variables
-        model.optimizer.apply_objective(LossFunction(loss_at, len(variables)), variables)
-        return model.compute_metrics(x, y, y_pred, sample_weight)
+        return _replayed_if_possible(loss_at, [tf.convert_to_tensor(v.value) for v in variables])
+
+
+def _replayed_if_possible(loss_at: Callable[[Weights], tf.Tensor], values: Weights) -> Objective:
+    """Returns the loss's graph where it can be replayed: there a subspace can be found."""
+    try:
+        replayed = ReplayedLoss.of_function(loss_at, values)
+    except ReplayError:
+        return LossFunction(loss_at, len(values))
+    return LossFunction(loss_at, len(values)) if replayed.custom_gradient else replayed
 
 
 def _update_loss_metric(model: Any, loss: tf.Tensor, x: Any) -> None:

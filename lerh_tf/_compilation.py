@@ -1,0 +1,56 @@
+"""Compilation of the inner loops by XLA, where the loss allows it."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+from lerh_tf.objective import Objective, ReplayedLoss
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Operations that XLA compiles on every device, as do their gradients. TensorFlow has no public
+# list of them, and one operation too many would make a model fail that trains without.
+_COMPILABLE = frozenset(
+    {
+        *("Abs", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "AvgPool"),
+        *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BroadcastTo", "Cast"),
+        *("ClipByValue", "Concat", "ConcatV2", "Const", "Conv2D", "Cos", "Div", "DivNoNan"),
+        *("Einsum", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Fill"),
+        *("Floor", "FloorDiv", "GatherV2", "Greater", "GreaterEqual", "Identity", "IsFinite"),
+        *("IsInf", "IsNan", "LeakyRelu", "Less", "LessEqual", "Log", "Log1p", "LogSoftmax"),
+        *("LogicalAnd", "LogicalNot", "LogicalOr", "MatMul", "Max", "MaxPool", "Maximum"),
+        *("Mean", "Min", "Minimum", "Mul", "MulNoNan", "Neg", "NotEqual", "OneHot", "OnesLike"),
+        *("Pack", "Pad", "PadV2", "Pow", "Prod", "RealDiv", "Reciprocal", "Relu", "Relu6"),
+        *("Reshape", "Round", "Rsqrt", "Select", "SelectV2", "Selu", "Sigmoid", "Sign", "Sin"),
+        *("Slice", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign"),
+        *("SparseSoftmaxCrossEntropyWithLogits", "Split", "SplitV", "Sqrt", "Square"),
+        *("SquaredDifference", "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh"),
+        *("Tile", "Transpose", "Unpack", "Xdivy", "Xlog1py", "Xlogy", "ZerosLike"),
+    }
+)
+
+
+def is_compilable(objective: Objective) -> bool:
+    """Returns whether XLA is known to compile the loss.
+
+    Args:
+        objective: the minibatch loss.
+    """
+    return isinstance(objective, ReplayedLoss) and all(
+        node.op in _COMPILABLE for node in objective.piece.node
+    )
+
+
+def compiled(function: Function, objective: Objective) -> Function:
+    """Returns `function` compiled by XLA where the loss allows it, else as it is.
+
+    Random numbers stay outside: on CPUs XLA draws them at half the speed and makes others of them.
+
+    Args:
+        function: takes and returns nests of tensors; evaluates the loss.
+        objective: the minibatch loss.
+    """
+    if not is_compilable(objective):
+        return function
+    return tf.function(function, jit_compile=True, autograph=False)

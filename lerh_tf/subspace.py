@@ -1,0 +1,325 @@
+"""The exact reduction of input layers to the subspace that the minibatch sees.
+
+On one minibatch a loss sees an input kernel W (D x H) only through X W, where X (B x D) holds the
+inputs. With the thin QR factorisation X^T = Q R and U = Q^T W, X W = R^T U: the loss is a function
+of U, r x H with r = min(B, D). Isotropic noise on W is independent isotropic noise on U and on the
+complement W - Q U, so an algorithm that adds isotropic noise and moves along gradients can run on
+U, and what it would have done to the complement follows in closed form
+(`lerh_tf/kernels/reduced.py`). The rows of an input embedding that no index picks are such a
+complement too.
+
+What can be reduced is read off the graph of the loss, never off types of layers.
+"""
+
+import abc
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from lerh_tf._graph_cut import tensor_name
+from lerh_tf.objective import ReplayedLoss
+
+_MATMULS = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}
+_SAME_VALUES = frozenset({"Cast", "Identity"})
+
+
+class Reduction(abc.ABC):
+    """An isometry between a weight's subspace, seen by the minibatch, and coordinates of it."""
+
+    @abc.abstractmethod
+    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
+        """Returns the coordinates of `weight`'s part in the subspace: Q^T W.
+
+        Args:
+            weight: shape [D, ...].
+
+        Returns:
+            Tensor of shape [r, ...].
+        """
+
+    @abc.abstractmethod
+    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
+        """Returns the weight in the subspace that has these coordinates: Q U.
+
+        Args:
+            coordinates: shape [r, ...].
+
+        Returns:
+            Tensor of shape [D, ...].
+        """
+
+    @property
+    @abc.abstractmethod
+    def rank(self) -> tf.Tensor:
+        """Number of dimensions of the subspace per column, r."""
+
+    def complement(self, weight: tf.Tensor) -> tf.Tensor:
+        """Returns the part of `weight` that the minibatch does not see: W - Q Q^T W."""
+        return weight - self.lift(self.reduce(weight))
+
+    def seen(self, coordinates: tf.Tensor) -> tf.Tensor:
+        """Returns coordinates with zeros where they stand for no dimension of the weight.
+
+        Args:
+            coordinates: shape [..., r, columns...].
+        """
+        return coordinates
+
+
+class RowSpace(Reduction):
+    """The row space of a dense layer's inputs.
+
+    Args:
+        basis: Q, an orthonormal basis of a space that holds the rows, shape [D, r].
+        shape: the weight's static shape, [D, ...].
+    """
+
+    def __init__(self, basis: tf.Tensor, shape: tf.TensorShape):
+        self._basis = basis
+        self._shape = shape
+
+    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
+        """See `Reduction`."""
+        return self._product(tf.transpose(self._basis), weight)
+
+    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
+        """See `Reduction`."""
+        return tf.ensure_shape(self._product(self._basis, coordinates), self._shape)
+
+    @property
+    def rank(self) -> tf.Tensor:
+        """See `Reduction`."""
+        return tf.shape(self._basis)[1]
+
+    def _product(self, matrix: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+        columns = self._shape[1:]
+        product = tf.cast(matrix, weight.dtype) @ tf.reshape(weight, [-1, columns.num_elements()])
+        return tf.reshape(product, [-1, *columns])
+
+
+class Rows(Reduction):
+    """The rows of an embedding that the minibatch's indices pick.
+
+    There are as many coordinates as indices, so that shapes stay static; where indices repeat,
+    the last coordinates stand for nothing.
+
+    Args:
+        indices: integer tensor of any shape.
+        shape: the weight's static shape, [V, ...].
+
+    Attributes:
+        slots: for each index, the position of its row among the coordinates.
+    """
+
+    def __init__(self, indices: tf.Tensor, shape: tf.TensorShape):
+        flat = tf.reshape(indices, [-1])
+        order = tf.argsort(flat, stable=True)
+        ordered = tf.gather(flat, order)
+        is_first = tf.concat([[True], ordered[1:] != ordered[:-1]], 0)
+        rank = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        size = tf.shape(flat)
+        slots = tf.scatter_nd(order[:, None], rank, size)
+        self.slots = tf.reshape(slots, tf.shape(indices))
+        # Equal indices write equal rows: the largest of them is each of them.
+        self._rows = tf.math.unsorted_segment_max(flat, slots, size[0])
+        self._rank = rank[-1] + 1
+        self._is_row = tf.range(size[0]) < self._rank
+        self._rows = tf.where(self._is_row, self._rows, tf.zeros_like(self._rows))
+        self._shape = shape
+
+    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
+        """See `Reduction`."""
+        return self.seen(tf.gather(weight, self._rows))
+
+    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
+        """See `Reduction`."""
+        return tf.scatter_nd(self._rows[:, None], self.seen(coordinates), self._shape)
+
+    @property
+    def rank(self) -> tf.Tensor:
+        """See `Reduction`."""
+        return self._rank
+
+    def seen(self, coordinates: tf.Tensor) -> tf.Tensor:
+        """See `Reduction`."""
+        columns = self._shape.rank - 1
+        mask = tf.reshape(self._is_row, [-1] + [1] * columns)
+        return tf.where(mask, coordinates, tf.zeros_like(coordinates))
+
+
+class Subspace(NamedTuple):
+    """A loss in coordinates.
+
+    Attributes:
+        objective: the loss as a function of the coordinates, of the whole weight where there are
+            none.
+        reductions: per used weight, its reduction, or None where it is sampled whole.
+    """
+
+    objective: ReplayedLoss
+    reductions: list[Reduction | None]
+
+    def size(self, weights: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the number of coordinates, those of weights sampled whole included."""
+        sizes = [
+            tf.size(weight)
+            if reduction is None
+            else reduction.rank * weight.shape[1:].num_elements()
+            for reduction, weight in zip(self.reductions, weights, strict=True)
+        ]
+        return tf.add_n(sizes)
+
+
+def find_subspace(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> Subspace | None:
+    """Reduces every weight whose only use is a product with, or a choice by, the inputs.
+
+    Args:
+        objective: the minibatch loss.
+        shapes: the static shapes of the used weights.
+
+    Returns:
+        The loss in coordinates; None where no weight can be reduced.
+    """
+    uses = _Uses(objective)
+    rewiring = _Rewiring(objective)
+    reductions = [
+        rewiring.reduction(uses.only_use(weight, shape), shape)
+        for weight, shape in enumerate(shapes)
+    ]
+    if not any(reductions):
+        return None
+    return Subspace(objective.rewired(rewiring.inputs), reductions)
+
+
+class _Use(NamedTuple):
+    """The only use of a weight.
+
+    Attributes:
+        node: the operation that uses it, `op` its type.
+        inputs: name of the tensor that it is multiplied with, or that holds the indices.
+        position: of that tensor among the operation's inputs.
+        reshapes: the reshapes between the weight and the operation.
+    """
+
+    node: str
+    op: str
+    inputs: str
+    position: int
+    reshapes: tuple[str, ...]
+
+
+class _Uses:
+    """Who uses the weights of a loss."""
+
+    def __init__(self, objective: ReplayedLoss):
+        self._constants = objective.constants
+        self._reads: dict[int, list[str]] = {}
+        for read, weight in objective.reads.items():
+            self._reads.setdefault(weight, []).append(read)
+        self._consumers: dict[str, list[tuple[Any, int]]] = {}
+        for node in objective.piece.node:
+            for position, source in enumerate(node.input):
+                self._consumers.setdefault(tensor_name(source), []).append((node, position))
+
+    def only_use(self, weight: int, shape: tf.TensorShape) -> _Use | None:
+        """Returns the one product or choice that uses a weight; None if it is used otherwise."""
+        if len(self._reads[weight]) > 1:
+            return None
+        (tensor,) = self._reads[weight]
+        reshapes: list[str] = []
+        while len(consumers := self._consumers.get(tensor, [])) == 1:
+            ((node, position),) = consumers
+            if node.op == "Reshape" and self._keeps_rows(node, position, shape):
+                reshapes.append(node.name)
+            elif node.op not in _SAME_VALUES:
+                return self._described(node, position, tuple(reshapes), shape)
+            tensor = f"{node.name}:0"
+        return None
+
+    def _described(
+        self, node: Any, position: int, reshapes: tuple[str, ...], shape: tf.TensorShape
+    ) -> _Use | None:
+        is_matrix = bool(reshapes) or shape.rank == 2
+        if is_matrix and self._is_product(node, position):
+            other = 0
+        elif not reshapes and self._is_choice(node, position):
+            other = 1
+        else:
+            return None
+        inputs = tensor_name(node.input[other])
+        if inputs not in self._constants:
+            return None
+        return _Use(node.name, node.op, inputs, other, reshapes)
+
+    def _static(self, source: str) -> Any:
+        name = tensor_name(source)
+        return tf.get_static_value(self._constants[name]) if name in self._constants else None
+
+    def _keeps_rows(self, node: Any, position: int, shape: tf.TensorShape) -> bool:
+        new = self._static(node.input[1])
+        return position == 0 and new is not None and len(new) == 2 and new[0] == shape[0]
+
+    def _is_product(self, node: Any, position: int) -> bool:
+        transposes = _MATMULS.get(node.op, ())
+        return bool(transposes) and position == 1 and not any(node.attr[t].b for t in transposes)
+
+    def _is_choice(self, node: Any, position: int) -> bool:
+        if node.op != "GatherV2" or position != 0 or node.attr["batch_dims"].i != 0:
+            return False
+        axis = node.input[2]
+        # `_graph_cut` writes the axis of a rewritten `ResourceGather` into the piece itself.
+        return axis == f"{node.name}/axis" or self._static(axis) == 0
+
+
+class _Rewiring:
+    """The reductions of a loss's weights and the inputs that its operations then need."""
+
+    def __init__(self, objective: ReplayedLoss):
+        self._constants = objective.constants
+        self._nodes = {node.name: node for node in objective.piece.node}
+        self._factors: dict[str, tuple[tf.Tensor, tf.Tensor]] = {}
+        self.inputs: dict[tuple[str, int], tf.Tensor] = {}
+
+    def reduction(self, use: _Use | None, shape: tf.TensorShape) -> Reduction | None:
+        """Returns the reduction of a weight; None where it saves nothing."""
+        if use is None:
+            return None
+        inputs = self._constants[use.inputs]
+        if use.op == "GatherV2":
+            return self._choice(use, inputs, shape)
+        return self._product(use, inputs, shape)
+
+    def _choice(self, use: _Use, indices: tf.Tensor, shape: tf.TensorShape) -> Reduction | None:
+        if _at_least(indices.shape, shape[0]):
+            return None
+        rows = Rows(indices, shape)
+        self.inputs[use.node, use.position] = tf.cast(rows.slots, indices.dtype)
+        return rows
+
+    def _product(self, use: _Use, left: tf.Tensor, shape: tf.TensorShape) -> Reduction | None:
+        if _at_least(left.shape[:-1], shape[0]):
+            return None
+        if use.inputs not in self._factors:
+            self._factors[use.inputs] = _factorised(left)
+        basis, coordinates = self._factors[use.inputs]
+        reduction = RowSpace(basis, shape)
+        self.inputs[use.node, use.position] = coordinates
+        for name in use.reshapes:
+            old = self._constants[tensor_name(self._nodes[name].input[1])]
+            self.inputs[name, 1] = tf.cast(tf.stack([reduction.rank, -1]), old.dtype)
+        return reduction
+
+
+def _factorised(left: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns Q and the rows' coordinates R^T, in the shape of the rows but for the last axis."""
+    dtype = tf.float64 if left.dtype == tf.float64 else tf.float32
+    rows = tf.reshape(tf.cast(left, dtype), [-1, left.shape[-1]])
+    basis, triangle = tf.linalg.qr(tf.transpose(rows))
+    shape = tf.concat([tf.shape(left)[:-1], [tf.shape(basis)[1]]], 0)
+    return basis, tf.cast(tf.reshape(tf.transpose(triangle), shape), left.dtype)
+
+
+def _at_least(shape: tf.TensorShape, dimension: int) -> bool:
+    """Returns whether so many inputs are known to span all dimensions."""
+    return shape.is_fully_defined() and shape.num_elements() >= dimension
