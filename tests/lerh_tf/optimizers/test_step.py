@@ -1,0 +1,205 @@
+"""The explicit door for hand-written loops."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import pytest
+import tensorflow as tf
+
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    ReplayError,
+    RobbinsMonro,
+    Temperatures,
+)
+
+Array = npt.NDArray[Any]
+Optimizer = LocalEntropy | HeatRegularization
+
+TAU = 0.25
+X = np.random.default_rng(0).standard_normal((7, 3)).astype("float32")
+Y = np.random.default_rng(1).standard_normal(7).astype("float32")
+BATCHES = [(X[:3], Y[:3]), (X[3:6], Y[3:6]), (X[6:], Y[6:])]
+
+
+class Regression:
+    """Linear regression that counts how often its loss is traced."""
+
+    def __init__(self) -> None:
+        self.variables = [keras.Variable([1.0] * 3), keras.Variable(0.5)]
+        self.traces = 0
+
+    def loss(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        self.traces += 1
+        w, b = (tf.convert_to_tensor(v) for v in self.variables)
+        return tf.reduce_mean((tf.tanh(tf.linalg.matvec(x, w)) + b - y) ** 2)
+
+    def weights(self) -> Array:
+        return np.concatenate([np.ravel(v.numpy()) for v in self.variables])
+
+
+def optimizers() -> dict[str, Callable[[], Optimizer]]:
+    return {
+        "sgld": lambda: LocalEntropy(TAU, SGLD(4, Temperatures(10.0)), seed=0),
+        "importance-sampling": lambda: LocalEntropy(TAU, ImportanceSampling(10), seed=0),
+        "robbins-monro": lambda: HeatRegularization(TAU, RobbinsMonro(3, 2), seed=0),
+    }
+
+
+def test_step_returns_the_loss_before_the_update() -> None:
+    model, optimizer = Regression(), optimizers()["sgld"]()
+    for batch in BATCHES:
+        before = model.loss(*batch)
+        np.testing.assert_allclose(optimizer.step(model.loss, model.variables, *batch), before)
+
+
+def test_a_closure_is_traced_once_per_signature() -> None:
+    model, optimizer = Regression(), optimizers()["sgld"]()
+    loss = model.loss
+    counts = []
+    for batch in [*BATCHES, *BATCHES]:
+        optimizer.step(loss, model.variables, *batch)
+        counts.append(model.traces)
+    # The third batch is a ragged one.
+    assert counts == [1, 1, 2, 2, 2, 2]
+
+
+def test_each_closure_is_traced_once() -> None:
+    model, optimizer = Regression(), optimizers()["sgld"]()
+    half = {"traces": 0}
+
+    def half_loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        half["traces"] += 1
+        return 0.5 * model.loss(x, y)
+
+    loss = model.loss
+    for _ in range(3):
+        optimizer.step(loss, model.variables, *BATCHES[0])
+        optimizer.step(half_loss, model.variables, *BATCHES[0])
+    assert half["traces"] == 1
+    assert model.traces == 2
+
+
+def test_inputs_may_be_nests_of_arrays_and_tensors() -> None:
+    plain, nested = Regression(), Regression()
+    first, second = optimizers()["sgld"](), optimizers()["sgld"]()
+
+    def loss(batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        return nested.loss(batch["x"], batch["y"])
+
+    for x, y in BATCHES:
+        first.step(plain.loss, plain.variables, x, y)
+        second.step(loss, nested.variables, {"x": tf.constant(x), "y": y})
+    np.testing.assert_array_equal(nested.weights(), plain.weights())
+
+
+def train(optimizer: Optimizer, jit_compile: bool | None) -> Array:
+    """Trains in a plain loop, or in the user's own function, compiled by XLA or not."""
+    model = Regression()
+
+    def update(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return optimizer.step(model.loss, model.variables, x, y)
+
+    optimizer.build(model.variables)
+    if jit_compile is not None:
+        update = tf.function(update, jit_compile=jit_compile)
+    for x, y in BATCHES[:2]:
+        update(tf.constant(x), tf.constant(y))
+    return model.weights()
+
+
+@pytest.mark.parametrize("name", optimizers())
+def test_step_within_a_function_is_the_same_step(name: str) -> None:
+    expected = train(optimizers()[name](), None)
+    assert not np.allclose(expected, Regression().weights())
+    np.testing.assert_array_equal(train(optimizers()[name](), jit_compile=False), expected)
+
+
+def wave(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..., Any]:
+    """Numbers of order 1 that XLA and TensorFlow agree on; they draw other normal numbers."""
+
+    def draw(block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
+        def one(x: tf.Tensor) -> tf.Tensor:
+            shape = tf.concat([[samples], tf.shape(x)], 0)
+            here = tf.range(tf.reduce_prod(shape)) + tf.cast(5 * block + 3 * update, tf.int32)
+            return tf.reshape(2.0 * tf.sin(tf.cast(here, x.dtype)), shape)
+
+        return [one(x) for x in like]
+
+    return draw
+
+
+@pytest.mark.parametrize("name", optimizers())
+def test_step_compiled_by_xla_is_the_same_arithmetic(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", wave)
+    expected = train(optimizers()[name](), jit_compile=False)
+    actual = train(optimizers()[name](), jit_compile=True)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_autograph_leaves_the_library_alone(caplog: pytest.LogCaptureFixture) -> None:
+    train(optimizers()["sgld"](), jit_compile=False)
+    assert "AutoGraph" not in caplog.text
+
+
+def state_of(optimizer: Optimizer, prefix: str) -> list[Array]:
+    return [v.numpy() for v in optimizer.variables if v.path.split("/")[-1].startswith(prefix)]
+
+
+@pytest.mark.parametrize("name", optimizers())
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_loss_that_is_not_finite_moves_nothing(name: str, jit_compile: bool) -> None:
+    model, optimizer = Regression(), optimizers()[name]()
+    optimizer.build(model.variables)
+
+    @tf.function(jit_compile=jit_compile)
+    def update(factor: tf.Tensor) -> None:
+        optimizer.step(lambda f: f * model.loss(X, Y), model.variables, factor)
+
+    update(tf.constant(1.0))
+    weights, chain = model.weights(), state_of(optimizer, "chain")
+    if jit_compile:
+        update(tf.constant(float("nan")))
+        assert optimizer.diagnostics["non_finite"] > 0.0
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"The weights.* were left as"):
+            update(tf.constant(float("nan")))
+    np.testing.assert_array_equal(model.weights(), weights)
+    for now, before in zip(state_of(optimizer, "chain"), chain, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+    update(tf.constant(1.0))
+    assert optimizer.diagnostics["non_finite"] == 0.0
+    assert np.isfinite(model.weights()).all()
+    assert not np.array_equal(model.weights(), weights)
+
+
+def test_loss_must_be_a_scalar() -> None:
+    variable = keras.Variable([1.0] * 3)
+    with pytest.raises(ValueError, match=r"The loss must be a scalar\. Received: loss="):
+        LocalEntropy(seed=0).step(lambda: variable * 2.0, [variable])
+
+
+def test_loss_must_depend_on_the_variables() -> None:
+    variable = keras.Variable([1.0] * 3)
+    with pytest.raises(ReplayError, match=r"does not depend on any of the weights"):
+        LocalEntropy(seed=0).step(lambda: tf.constant(2.0), [variable])
+
+
+def test_nested_functions_are_sent_to_the_train_step() -> None:
+    variable = keras.Variable(1.0)
+
+    def loss() -> tf.Tensor:
+        v = tf.convert_to_tensor(variable)
+        return tf.while_loop(lambda u: u < 9.0, lambda u: [u * 2.0], [v])[0]
+
+    with pytest.raises(ReplayError, match=r"nested function.*`lerh_tf\.TrainStep`"):
+        LocalEntropy(seed=0).step(loss, [variable])
