@@ -6,14 +6,9 @@ from typing import Any
 import tensorflow as tf
 
 _HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
-# The shape of a tensor is the same at all weights, unless one of _DATA_SHAPED stands before it.
 _SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
-_DATA_SHAPED = frozenset(
-    {
-        *("Bincount", "DynamicPartition", "Fill", "ListDiff", "NonMaxSuppressionV5", "Range"),
-        *("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "Where"),
-    }
-)
+# Small constants travel with the piece, large ones are passed to it.
+_SMALL_CONSTANT_BYTES = 4096
 EXPLICIT_DOOR = (
     "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
     "a function of the weights instead of replaying its graph."
@@ -23,12 +18,16 @@ EXPLICIT_DOOR = (
 class ReplayError(ValueError):
     """The loss of this train step can't be evaluated at other weights by replaying its graph."""
 
+    # AutoGraph hands on exceptions of only those types that construct as `Exception` does.
+    __init__ = Exception.__init__
+
 
 class Cut:
     """The nodes between the weights and the loss, as a graph of their own.
 
     Args:
-        graph_def: the graph that computed the loss.
+        graph: the graph that computed the loss.
+        graph_def: its definition when it did.
         loss: name of the loss's node.
         handles: nodes that hold the handle of a weight, as node name to the weight's index.
         values: nodes that hold the value of a weight, likewise.
@@ -47,18 +46,21 @@ class Cut:
 
     def __init__(
         self,
+        graph: tf.Graph,
         graph_def: Any,
         loss: str,
         handles: Mapping[str, int],
         values: Mapping[str, int],
         labels: Sequence[str],
     ):
+        self._graph = graph
         self._nodes = {node.name: node for node in graph_def.node}
         self._handles = handles
         self._values = values
         self._labels = labels
         self.reads: dict[str, int] = {}
         self.constants: list[str] = []
+        self._copied: set[str] = set()
         self.piece = tf.compat.v1.GraphDef(versions=graph_def.versions)
         # A dictionary for its order: inputs stand before their consumers.
         self._dependent = dict.fromkeys(self._find_dependent(loss))
@@ -79,11 +81,17 @@ class Cut:
             inputs = [source for source in data_inputs(node) if dependent.get(source)]
             varies = any(source in data_shaped for source in inputs)
             if node.op in _SHAPE_FACTS and not varies:
+                # The same at all weights: what the train step computed will do.
                 inputs = []
             dependent[name] = bool(inputs) or self._reads_weight(node)
-            if inputs and (varies or node.op in _DATA_SHAPED):
+            if inputs and (varies or self._may_be_size(name)):
                 data_shaped.add(name)
         return [name for name, is_dependent in dependent.items() if is_dependent]
+
+    def _may_be_size(self, name: str) -> bool:
+        """Returns whether a tensor's size may come from this node: sizes are integers."""
+        outputs = self._graph.get_operation_by_name(name).outputs
+        return any(output.dtype.is_integer or output.dtype.is_bool for output in outputs)
 
     def _ancestors(self, loss: str) -> Iterator[str]:
         """Yields the nodes that the loss is computed from, inputs before consumers."""
@@ -145,7 +153,14 @@ class Cut:
         gather.attr["batch_dims"].i = node.attr["batch_dims"].i
 
     def _record_constant(self, source: str) -> None:
-        if node_name(source) not in self._dependent and tensor_name(source) not in self.constants:
+        name = node_name(source)
+        if name in self._dependent or name in self._copied:
+            return
+        if _is_small_constant(self._nodes[name]):
+            # Static shapes, axes and slices need to see the value.
+            self._copied.add(name)
+            self._copy(self._nodes[name])
+        elif tensor_name(source) not in self.constants:
             self.constants.append(tensor_name(source))
 
     def _check_replayable(self, node: Any) -> None:
@@ -174,3 +189,7 @@ def tensor_name(source: str) -> str:
 
 def data_inputs(node: Any) -> Iterator[str]:
     return (node_name(source) for source in node.input if not source.startswith("^"))
+
+
+def _is_small_constant(node: Any) -> bool:
+    return node.op == "Const" and node.attr["value"].ByteSize() <= _SMALL_CONSTANT_BYTES

@@ -183,7 +183,12 @@ class ReplayedLoss(Objective):
     ) -> Self:
         _check_same_graph(captured)
         cut = Cut(
-            captured.graph_def, node_name(captured.name), _index(handles), _index(values), labels
+            captured.graph,
+            captured.graph_def,
+            node_name(captured.name),
+            _index(handles),
+            _index(values),
+            labels,
         )
         used = sorted(set(cut.reads.values()))
         constants = {name: captured.graph.get_tensor_by_name(name) for name in cut.constants}

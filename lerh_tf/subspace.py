@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._graph_cut import tensor_name
+from lerh_tf._graph_cut import node_name, tensor_name
 from lerh_tf.objective import ReplayedLoss
 
 _MATMULS = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}
@@ -214,6 +214,7 @@ class _Uses:
 
     def __init__(self, objective: ReplayedLoss):
         self._constants = objective.constants
+        self._nodes = {node.name: node for node in objective.piece.node}
         self._reads: dict[int, list[str]] = {}
         for read, weight in objective.reads.items():
             self._reads.setdefault(weight, []).append(read)
@@ -228,8 +229,8 @@ class _Uses:
             return None
         (tensor,) = self._reads[weight]
         reshapes: list[str] = []
-        while len(consumers := self._consumers.get(tensor, [])) == 1:
-            ((node, position),) = consumers
+        while len(self._consumers.get(tensor, [])) == 1:
+            ((node, position),) = self._consumers[tensor]
             if node.op == "Reshape" and self._keeps_rows(node, position, shape):
                 reshapes.append(node.name)
             elif node.op not in _SAME_VALUES:
@@ -253,8 +254,11 @@ class _Uses:
         return _Use(node.name, node.op, inputs, other, reshapes)
 
     def _static(self, source: str) -> Any:
-        name = tensor_name(source)
-        return tf.get_static_value(self._constants[name]) if name in self._constants else None
+        """Returns the value of a constant of the graph; None for other tensors."""
+        node = self._nodes.get(node_name(source))
+        if node is None or node.op != "Const":
+            return None
+        return tf.make_ndarray(node.attr["value"].tensor)
 
     def _keeps_rows(self, node: Any, position: int, shape: tf.TensorShape) -> bool:
         new = self._static(node.input[1])
@@ -267,9 +271,7 @@ class _Uses:
     def _is_choice(self, node: Any, position: int) -> bool:
         if node.op != "GatherV2" or position != 0 or node.attr["batch_dims"].i != 0:
             return False
-        axis = node.input[2]
-        # `_graph_cut` writes the axis of a rewritten `ResourceGather` into the piece itself.
-        return axis == f"{node.name}/axis" or self._static(axis) == 0
+        return self._static(node.input[2]) == 0
 
 
 class _Rewiring:
@@ -306,8 +308,8 @@ class _Rewiring:
         reduction = RowSpace(basis, shape)
         self.inputs[use.node, use.position] = coordinates
         for name in use.reshapes:
-            old = self._constants[tensor_name(self._nodes[name].input[1])]
-            self.inputs[name, 1] = tf.cast(tf.stack([reduction.rank, -1]), old.dtype)
+            dtype = tf.as_dtype(self._nodes[name].attr["Tshape"].type)
+            self.inputs[name, 1] = tf.cast(tf.stack([reduction.rank, -1]), dtype)
         return reduction
 
 

@@ -135,6 +135,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
                 for v in variables
             ]
 
+    @tf.autograph.experimental.do_not_convert
     def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
         """Captures the minibatch loss, before Keras's train step differentiates it.
 
@@ -150,6 +151,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         self._captured.put(CapturedLoss(loss))
         return tf.stop_gradient(loss)
 
+    @tf.autograph.experimental.do_not_convert
     def apply(
         self,
         grads: Sequence[tf.Tensor | None],
@@ -171,6 +173,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         )
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
 
+    @tf.autograph.experimental.do_not_convert
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
         """Moves the weights to m, given f as a function of them.
 
@@ -181,6 +184,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         self.build(variables)
         super().apply(self._gradients(objective, variables), variables)
 
+    @tf.autograph.experimental.do_not_convert
     def step(
         self,
         closure: Callable[..., tf.Tensor | Objective],
