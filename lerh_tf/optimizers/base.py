@@ -1,28 +1,24 @@
 """What Algorithms 1 and 2 share: the outer loop as a Keras optimizer."""
 
-import functools
 import random
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
-from typing import Any, cast
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf._checks import positive_float
 from lerh_tf._compilation import is_compilable
 from lerh_tf.kernels.base import Estimate, Kernel, deserialized, dot, size_of, widest_dtype
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.noise import PhiloxNoise, working_dtype
 from lerh_tf.objective import CapturedLoss, Objective, ReplayedLoss, Variable, native
+from lerh_tf.optimizers._arguments import SEEDS, as_float, as_tensor, checked_seed, checked_subspace
+from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
-_SEEDS = 2**32
 _COMMON_DIAGNOSTICS = ("step_norm", "dimensions", "sampled_dimensions", "compiled")
-# A loop that makes a new closure at each update traces each anew; do not keep them all.
-_CLOSURES = 8
 
 
 class GaussianApproximation(keras.optimizers.Optimizer):
@@ -64,14 +60,14 @@ class GaussianApproximation(keras.optimizers.Optimizer):
     ):
         if not is_schedule(tau):
             tau = positive_float("tau", tau)
-        seed = random.randrange(_SEEDS) if seed is None else _checked_seed(seed)
-        rate = _TiedToTau(self) if learning_rate is None else _as_float(learning_rate)
+        seed = random.randrange(SEEDS) if seed is None else checked_seed(seed)
+        rate = _TiedToTau(self) if learning_rate is None else as_float(learning_rate)
         super().__init__(learning_rate=rate, name=name, **kwargs)
         self._kernel = kernel
         self._seed = seed
-        self._subspace = _checked_subspace(subspace)
-        self._captured = _CapturedLosses()
-        self._compiled_steps = _CompiledSteps(self._step)
+        self._subspace = checked_subspace(subspace)
+        self._captured = CapturedLosses()
+        self._compiled_steps = CompiledSteps(self._step)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
 
     @property
@@ -218,7 +214,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             return self._step(closure, variables, inputs)
         variables = list(variables)
         self.build(variables)
-        inputs = tf.nest.map_structure(_as_tensor, inputs)
+        inputs = tf.nest.map_structure(as_tensor, inputs)
         return self._compiled_steps.get(closure, variables)(inputs)
 
     def _step(
@@ -367,99 +363,3 @@ class _TiedToTau:
     def get_config(self) -> dict[str, Any]:
         """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""
         return {}
-
-
-class _CapturedLosses:
-    """The loss on its way from `scale_loss` to `apply`; replicas trace in threads of their own."""
-
-    def __init__(self) -> None:
-        self._losses: dict[int, CapturedLoss] = {}
-
-    def put(self, loss: CapturedLoss) -> None:
-        self._losses[threading.get_ident()] = loss
-
-    def take(self) -> CapturedLoss:
-        try:
-            return self._losses.pop(threading.get_ident())
-        except KeyError:
-            raise ValueError(
-                "`apply` received gradients but no loss: this optimizer evaluates the minibatch "
-                "loss at other weights, so gradients are not enough. Train with `model.fit`, or "
-                "call `optimizer.step(closure, variables)` in a hand-written loop. Under the "
-                "mixed_float16 policy compile the model with `auto_scale_loss=False`: a wrapping "
-                "`LossScaleOptimizer` does not forward the loss."
-            ) from None
-
-
-class _CompiledSteps:
-    """The traced steps of the latest closures, so that a hand-written loop traces each once."""
-
-    def __init__(self, step: Callable[..., Any]):
-        self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
-        self._step = step
-
-    def get(
-        self, closure: Callable[..., Any], variables: Sequence[Variable]
-    ) -> Callable[[Any], Any]:
-        return self._compiled(closure, tuple(map(_ById, variables)))
-
-    def _compile(
-        self, closure: Callable[..., Any], variables: "tuple[_ById, ...]"
-    ) -> Callable[[Any], Any]:
-        weights = [v.variable for v in variables]
-        return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
-
-
-class _ById:
-    """A variable as a dictionary key: Keras variables compare by value."""
-
-    def __init__(self, variable: Variable):
-        self.variable = variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and self.variable is other.variable
-
-    def __hash__(self) -> int:
-        return id(self.variable)
-
-
-def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]]) -> Kernel:
-    """Returns a kernel given as such or by name.
-
-    Args:
-        argument: the name of the optimizer's argument, for the message.
-        choice: what the caller passed.
-        kernels: the kernels allowed, by name.
-
-    Raises:
-        ValueError: `choice` is no instance of one of `kernels` and none of the names.
-    """
-    if isinstance(choice, tuple(kernels.values())):
-        return cast(Kernel, choice)
-    if isinstance(choice, str) and choice in kernels:
-        return kernels[choice]()
-    allowed = " or ".join(f'`{kernel.__name__}` ("{name}")' for name, kernel in kernels.items())
-    raise ValueError(f"`{argument}` must be {allowed}. Received: {argument}={choice!r}")
-
-
-def _checked_seed(seed: Any) -> int:
-    seed = integer_at_least("seed", seed, 0)
-    if seed >= _SEEDS:
-        raise ValueError(f"`seed` must be below 2**32. Received: seed={seed}")
-    return seed
-
-
-def _checked_subspace(subspace: Any) -> str | bool:
-    if subspace != "auto" and subspace is not False:
-        raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
-    return cast("str | bool", subspace)
-
-
-def _as_tensor(value: Any) -> Any:
-    return None if value is None else tf.convert_to_tensor(value)
-
-
-def _as_float(learning_rate: Any) -> Any:
-    """Returns numbers as the float that Keras asks for, anything else as it is."""
-    is_number = isinstance(learning_rate, Real) and not isinstance(learning_rate, bool)
-    return float(learning_rate) if is_number else learning_rate

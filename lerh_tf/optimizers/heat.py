@@ -6,7 +6,8 @@ import keras
 
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
-from lerh_tf.optimizers.base import GaussianApproximation, chosen_kernel
+from lerh_tf.optimizers._arguments import chosen_kernel
+from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
 _SOLVERS: dict[str, type[Kernel]] = {"robbins_monro": RobbinsMonro}

@@ -7,7 +7,8 @@ import keras
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.optimizers.base import GaussianApproximation, chosen_kernel
+from lerh_tf.optimizers._arguments import chosen_kernel
+from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
 _SAMPLERS: dict[str, type[Kernel]] = {"sgld": SGLD, "importance_sampling": ImportanceSampling}

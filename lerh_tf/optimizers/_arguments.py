@@ -1,0 +1,57 @@
+"""Checks of the optimizers' arguments."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, cast
+
+import tensorflow as tf
+
+from lerh_tf._checks import integer_at_least
+from lerh_tf.kernels.base import Kernel
+
+SEEDS = 2**32
+
+
+def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]]) -> Kernel:
+    """Returns a kernel given as such or by name.
+
+    Args:
+        argument: the name of the optimizer's argument, for the message.
+        choice: what the caller passed.
+        kernels: the kernels allowed, by name.
+
+    Raises:
+        ValueError: `choice` is no instance of one of `kernels` and none of the names.
+    """
+    if isinstance(choice, tuple(kernels.values())):
+        return cast(Kernel, choice)
+    if isinstance(choice, str) and choice in kernels:
+        return kernels[choice]()
+    allowed = " or ".join(f'`{kernel.__name__}` ("{name}")' for name, kernel in kernels.items())
+    raise ValueError(f"`{argument}` must be {allowed}. Received: {argument}={choice!r}")
+
+
+def checked_seed(seed: Any) -> int:
+    """Returns `seed`, an integer in [0, 2**32); raises `ValueError` for anything else."""
+    seed = integer_at_least("seed", seed, 0)
+    if seed >= SEEDS:
+        raise ValueError(f"`seed` must be below 2**32. Received: seed={seed}")
+    return seed
+
+
+def checked_subspace(subspace: Any) -> str | bool:
+    """Returns `subspace`, "auto" or False; raises `ValueError` for anything else."""
+    if subspace != "auto" and subspace is not False:
+        raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
+    return cast("str | bool", subspace)
+
+
+def as_tensor(value: Any) -> Any:
+    """Returns arrays and numbers as tensors, which are not traced anew for each value."""
+    return value if value is None or tf.is_tensor(value) else tf.convert_to_tensor(value)
+
+
+def as_float(learning_rate: Any) -> Any:
+    """Returns numbers as the float that Keras asks for, anything else as it is."""
+    is_number = isinstance(learning_rate, Real) and not isinstance(learning_rate, bool)
+    return float(learning_rate) if is_number else learning_rate

@@ -1,0 +1,67 @@
+"""How a loss gets from the caller to `apply`."""
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from lerh_tf.objective import CapturedLoss, Variable
+
+# A loop that makes a new closure at each update traces each anew; do not keep them all.
+_CLOSURES = 8
+
+
+class CapturedLosses:
+    """The loss on its way from `scale_loss` to `apply`; replicas trace in threads of their own."""
+
+    def __init__(self) -> None:
+        self._losses: dict[int, CapturedLoss] = {}
+
+    def put(self, loss: CapturedLoss) -> None:
+        self._losses[threading.get_ident()] = loss
+
+    def take(self) -> CapturedLoss:
+        try:
+            return self._losses.pop(threading.get_ident())
+        except KeyError:
+            raise ValueError(
+                "`apply` received gradients but no loss: this optimizer evaluates the minibatch "
+                "loss at other weights, so gradients are not enough. Train with `model.fit`, or "
+                "call `optimizer.step(closure, variables)` in a hand-written loop. Under the "
+                "mixed_float16 policy compile the model with `auto_scale_loss=False`: a wrapping "
+                "`LossScaleOptimizer` does not forward the loss."
+            ) from None
+
+
+class CompiledSteps:
+    """The traced steps of the latest closures, so that a hand-written loop traces each once."""
+
+    def __init__(self, step: Callable[..., Any]):
+        self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
+        self._step = step
+
+    def get(
+        self, closure: Callable[..., Any], variables: Sequence[Variable]
+    ) -> Callable[[Any], Any]:
+        return self._compiled(closure, tuple(map(_ById, variables)))
+
+    def _compile(
+        self, closure: Callable[..., Any], variables: "tuple[_ById, ...]"
+    ) -> Callable[[Any], Any]:
+        weights = [v.variable for v in variables]
+        return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
+
+
+class _ById:
+    """A variable as a dictionary key: Keras variables compare by value."""
+
+    def __init__(self, variable: Variable):
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
