@@ -20,6 +20,8 @@ DOOR = r"`lerh_tf\.TrainStep`"
 
 Function = Callable[[tf.Tensor], tf.Tensor]
 
+pytestmark = pytest.mark.usefixtures("plain_loops")
+
 
 def conditional(h: tf.Tensor) -> tf.Tensor:
     return tf.cond(tf.reduce_sum(h) > 0.0, lambda: h, lambda: 2.0 * h)
