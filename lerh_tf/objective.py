@@ -240,6 +240,17 @@ class ReplayedLoss(Objective):
         gradients = tf.gradients(self(local), local, unconnected_gradients="zero")
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
+    def constant(self, source: str) -> tf.Tensor | None:
+        """Returns an input of `piece` that does not depend on the weights; None for others.
+
+        Args:
+            source: the input as a node of `piece` names it.
+        """
+        node = next((n for n in self.piece.node if n.name == node_name(source)), None)
+        if node is not None and node.op == "Const":
+            return tf.constant(tf.make_ndarray(node.attr["value"].tensor))
+        return self.constants.get(tensor_name(source))
+
     def rewired(self, inputs: Mapping[tuple[str, int], tf.Tensor]) -> "ReplayedLoss":
         """Returns the same loss with some constant inputs of its operations exchanged.
 

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._graph_cut import node_name, tensor_name
+from lerh_tf._graph_cut import tensor_name
 from lerh_tf.objective import ReplayedLoss
 
 _MATMULS = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}
-_SAME_VALUES = frozenset({"Cast", "Identity"})
 
 
 class Reduction(abc.ABC):
@@ -197,14 +196,14 @@ class _Use(NamedTuple):
 
     Attributes:
         node: the operation that uses it, `op` its type.
-        inputs: name of the tensor that it is multiplied with, or that holds the indices.
+        inputs: the tensor that it is multiplied with, or that holds the indices.
         position: of that tensor among the operation's inputs.
         reshapes: the reshapes between the weight and the operation.
     """
 
     node: str
     op: str
-    inputs: str
+    inputs: tf.Tensor
     position: int
     reshapes: tuple[str, ...]
 
@@ -213,8 +212,7 @@ class _Uses:
     """Who uses the weights of a loss."""
 
     def __init__(self, objective: ReplayedLoss):
-        self._constants = objective.constants
-        self._nodes = {node.name: node for node in objective.piece.node}
+        self._objective = objective
         self._reads: dict[int, list[str]] = {}
         for read, weight in objective.reads.items():
             self._reads.setdefault(weight, []).append(read)
@@ -233,7 +231,7 @@ class _Uses:
             ((node, position),) = self._consumers[tensor]
             if node.op == "Reshape" and self._keeps_rows(node, position, shape):
                 reshapes.append(node.name)
-            elif node.op not in _SAME_VALUES:
+            elif not _keeps_values(node):
                 return self._described(node, position, tuple(reshapes), shape)
             tensor = f"{node.name}:0"
         return None
@@ -248,17 +246,15 @@ class _Uses:
             other = 1
         else:
             return None
-        inputs = tensor_name(node.input[other])
-        if inputs not in self._constants:
+        inputs = self._objective.constant(node.input[other])
+        if inputs is None:
             return None
         return _Use(node.name, node.op, inputs, other, reshapes)
 
     def _static(self, source: str) -> Any:
         """Returns the value of a constant of the graph; None for other tensors."""
-        node = self._nodes.get(node_name(source))
-        if node is None or node.op != "Const":
-            return None
-        return tf.make_ndarray(node.attr["value"].tensor)
+        tensor = self._objective.constant(source)
+        return None if tensor is None else tf.get_static_value(tensor)
 
     def _keeps_rows(self, node: Any, position: int, shape: tf.TensorShape) -> bool:
         new = self._static(node.input[1])
@@ -278,33 +274,31 @@ class _Rewiring:
     """The reductions of a loss's weights and the inputs that its operations then need."""
 
     def __init__(self, objective: ReplayedLoss):
-        self._constants = objective.constants
         self._nodes = {node.name: node for node in objective.piece.node}
-        self._factors: dict[str, tuple[tf.Tensor, tf.Tensor]] = {}
+        self._factors: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
         self.inputs: dict[tuple[str, int], tf.Tensor] = {}
 
     def reduction(self, use: _Use | None, shape: tf.TensorShape) -> Reduction | None:
         """Returns the reduction of a weight; None where it saves nothing."""
         if use is None:
             return None
-        inputs = self._constants[use.inputs]
-        if use.op == "GatherV2":
-            return self._choice(use, inputs, shape)
-        return self._product(use, inputs, shape)
+        return self._choice(use, shape) if use.op == "GatherV2" else self._product(use, shape)
 
-    def _choice(self, use: _Use, indices: tf.Tensor, shape: tf.TensorShape) -> Reduction | None:
-        if _at_least(indices.shape, shape[0]):
+    def _choice(self, use: _Use, shape: tf.TensorShape) -> Reduction | None:
+        if _at_least(use.inputs.shape, shape[0]):
             return None
-        rows = Rows(indices, shape)
-        self.inputs[use.node, use.position] = tf.cast(rows.slots, indices.dtype)
+        rows = Rows(use.inputs, shape)
+        self.inputs[use.node, use.position] = tf.cast(rows.slots, use.inputs.dtype)
         return rows
 
-    def _product(self, use: _Use, left: tf.Tensor, shape: tf.TensorShape) -> Reduction | None:
-        if _at_least(left.shape[:-1], shape[0]):
+    def _product(self, use: _Use, shape: tf.TensorShape) -> Reduction | None:
+        left = use.inputs
+        if left.shape.rank is not None and _at_least(left.shape[:-1], shape[0]):
             return None
-        if use.inputs not in self._factors:
-            self._factors[use.inputs] = _factorised(left)
-        basis, coordinates = self._factors[use.inputs]
+        # Layers that share their inputs, as an attention's do, share the factorisation.
+        if id(left) not in self._factors:
+            self._factors[id(left)] = _factorised(left, shape[0])
+        basis, coordinates = self._factors[id(left)]
         reduction = RowSpace(basis, shape)
         self.inputs[use.node, use.position] = coordinates
         for name in use.reshapes:
@@ -313,10 +307,15 @@ class _Rewiring:
         return reduction
 
 
-def _factorised(left: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _keeps_values(node: Any) -> bool:
+    is_float = node.op == "Cast" and tf.as_dtype(node.attr["DstT"].type).is_floating
+    return is_float or node.op == "Identity"
+
+
+def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns Q and the rows' coordinates R^T, in the shape of the rows but for the last axis."""
     dtype = tf.float64 if left.dtype == tf.float64 else tf.float32
-    rows = tf.reshape(tf.cast(left, dtype), [-1, left.shape[-1]])
+    rows = tf.reshape(tf.cast(left, dtype), [-1, width])
     basis, triangle = tf.linalg.qr(tf.transpose(rows))
     shape = tf.concat([tf.shape(left)[:-1], [tf.shape(basis)[1]]], 0)
     return basis, tf.cast(tf.reshape(tf.transpose(triangle), shape), left.dtype)
