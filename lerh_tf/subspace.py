@@ -275,7 +275,7 @@ class _Rewiring:
 
     def __init__(self, objective: ReplayedLoss):
         self._nodes = {node.name: node for node in objective.piece.node}
-        self._factors: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
+        self._factors: dict[Any, tuple[tf.Tensor, tf.Tensor]] = {}
         self.inputs: dict[tuple[str, int], tf.Tensor] = {}
 
     def reduction(self, use: _Use | None, shape: tf.TensorShape) -> Reduction | None:
@@ -296,9 +296,9 @@ class _Rewiring:
         if left.shape.rank is not None and _at_least(left.shape[:-1], shape[0]):
             return None
         # Layers that share their inputs, as an attention's do, share the factorisation.
-        if id(left) not in self._factors:
-            self._factors[id(left)] = _factorised(left, shape[0])
-        basis, coordinates = self._factors[id(left)]
+        if left.ref() not in self._factors:
+            self._factors[left.ref()] = _factorised(left, shape[0])
+        basis, coordinates = self._factors[left.ref()]
         reduction = RowSpace(basis, shape)
         self.inputs[use.node, use.position] = coordinates
         for name in use.reshapes:
