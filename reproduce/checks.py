@@ -19,6 +19,26 @@ def positive_number(name: str, value: object) -> None:
         raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value!r}")
 
 
+def integer_of_at_least(name: str, value: object, least: int) -> None:
+    """Raises `ValueError` unless `value` is an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(
+            f"`{name}` must be an integer of at least {least}. Received: {name}={value!r}"
+        )
+
+
+def boolean(name: str, value: object) -> None:
+    """Raises `ValueError` unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+
+
+def robbins_monro_exponent(name: str, value: float) -> None:
+    """Raises `ValueError` unless `value` is in (1/2, 1]."""
+    if not 0.5 < value <= 1.0:
+        raise ValueError(f"`{name}` must be in (1/2, 1]. Received: {name}={value!r}")
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Raises `ValueError` unless `value` is among the `known` names."""
     names = tuple(known)

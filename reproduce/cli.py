@@ -1,4 +1,4 @@
-"""The command line: `reproduce table1`, `reproduce figures`."""
+"""The command line: `reproduce table1`, `reproduce figures`, `reproduce benchmark`."""
 
 import signal
 import sys
@@ -11,9 +11,9 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, Token
 from rich.console import Console
 
-from reproduce import checks
+from reproduce import checks, readings
 from reproduce.environment import DEFAULT_THREADS
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+from reproduce.protocols import QUICK_TABLE1, SUBSPACES, TABLE1, Comparison, spelled
 
 FAILED, USAGE = 1, 2
 _SIGNALLED = 128
@@ -22,6 +22,13 @@ _OUTPUT = Path("results")
 _FIGURES = Path("figures")
 _SEEDS = (0, 1, 2)
 _QUICK_SEEDS = (0,)
+_BENCHMARK_SAMPLES = 1000
+_REPETITIONS = 5
+_SUBSPACES = {spelled(value): value for value in SUBSPACES}
+_READING = (
+    "Other readings of the text, NAME=VALUE each; the default is the first. "
+    "R3, R4 and R7 have one reading each."
+)
 
 
 class UsageError(Exception):
@@ -43,6 +50,7 @@ def _integer(token: Token) -> int:
 
 
 _several = Parameter(consume_multiple=True, negative=(), show_default=False)
+_explained = Parameter(help=f"{_READING}\n{readings.explained()}")
 _single = Parameter(negative=(), show_default=False)
 _integers_only = Parameter(negative=(), show_default=False, converter=_integers)
 
@@ -70,7 +78,9 @@ def table1(
     methods: Annotated[list[str] | None, _several] = None,
     samples: Annotated[int | None, _integers_only] = None,
     updates: Annotated[int | None, _integers_only] = None,
+    reading: Annotated[list[str] | None, _several, _explained] = None,
     quick: Annotated[bool, _single] = False,
+    subspace: Annotated[str, _single] = "auto",
     threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
     output: Path = _OUTPUT,
     figures_dir: Annotated[Path | None, _single] = None,
@@ -80,10 +90,13 @@ def table1(
 
     Args:
         seeds: Seeds; each gives one run per method. [default: 0 1 2; with --quick: 0]
-        methods: Rows to run, in this order: any of sgd, is. [default: all]
-        samples: Samples per weight update. [default: 1000, the paper's; with --quick: 50]
+        methods: Rows to run, in order: any of sgd, is, sgld, hr, sgld-linear. [default: all]
+        samples: Samples per weight update. hr takes M = J = 30 sqrt(samples / 1000), rounded.
+            [default: 1000, the paper's; with --quick: 50]
         updates: Weight updates. [default: 500, the paper's; with --quick: 100]
+        reading: See `readings.explained`.
         quick: Take a small budget for a first look, marked everywhere as not the paper's.
+        subspace: auto, or false to draw noise in all weights; equal in law. [default: auto]
         threads: Threads per run; other numbers round differently, recorded apart. [default: 2]
         output: Folder of the records and the table.
         figures_dir: Folder of the figure. [default: figures; with --output: its figures/]
@@ -91,19 +104,31 @@ def table1(
     """
     with _usage_errors():
         checks.positive_integer("threads", threads)
-        comparison = _comparison(quick, methods, updates, samples)
+        checks.one_of("subspace", subspace, _SUBSPACES)
+        comparison = _comparison(quick, methods, updates, samples, reading)
         chosen = tuple(seeds) if seeds is not None else _QUICK_SEEDS if quick else _SEEDS
         checks.seeds(chosen)
     from reproduce import commands
 
     console = _console()
     code = commands.train(
-        comparison, chosen, threads=threads, output=output, data_dir=data_dir, console=console
+        comparison,
+        chosen,
+        threads=threads,
+        subspace=_SUBSPACES[subspace],
+        output=output,
+        data_dir=data_dir,
+        console=console,
     )
     folder = _figures_folder(output, figures_dir)
     print(
         commands.show_table1(
-            comparison, chosen, output=output, figures_dir=folder, console=console
+            comparison,
+            chosen,
+            subspace=_SUBSPACES[subspace],
+            output=output,
+            figures_dir=folder,
+            console=console,
         ),
         end="",
     )
@@ -122,6 +147,42 @@ def figures(*, output: Path = _OUTPUT, figures_dir: Annotated[Path | None, _sing
 
     folder = _figures_folder(output, figures_dir)
     return commands.draw_figures(output=output, figures_dir=folder, console=_console())
+
+
+@app.command
+def benchmark(
+    *,
+    samples: Annotated[int, _integers_only] = _BENCHMARK_SAMPLES,
+    repetitions: Annotated[int, _integers_only] = _REPETITIONS,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
+    output: Path = _OUTPUT,
+    data_dir: Annotated[Path | None, _single] = None,
+) -> int:
+    """Time the plain kernels beside loops written by hand, in turns, as ratios.
+
+    Args:
+        samples: Samples per weight update, as in table1. [default: 1000, the paper's]
+        repetitions: Turns of each. [default: 5]
+        threads: Threads. [default: 2]
+        output: Folder of the table.
+        data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]
+    """
+    with _usage_errors():
+        checks.integer_of_at_least("samples", samples, 2)
+        checks.positive_integer("repetitions", repetitions)
+        checks.positive_integer("threads", threads)
+    from reproduce import commands
+
+    text = commands.benchmark(
+        samples,
+        repetitions,
+        threads=threads,
+        output=output,
+        data_dir=data_dir,
+        console=_console(),
+    )
+    print(text, end="")
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,10 +218,16 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _comparison(
-    quick: bool, methods: Sequence[str] | None, updates: int | None, samples: int | None
+    quick: bool,
+    methods: Sequence[str] | None,
+    updates: int | None,
+    samples: int | None,
+    reading: Sequence[str] | None,
 ) -> Comparison:
     comparison = (QUICK_TABLE1 if quick else TABLE1).with_budget(updates=updates, samples=samples)
-    return comparison if methods is None else comparison.with_methods(tuple(methods))
+    if methods is not None:
+        comparison = comparison.with_methods(tuple(methods))
+    return comparison if reading is None else readings.choose(comparison, readings.parse(reading))
 
 
 def _figures_folder(output: Path, chosen: Path | None) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from reproduce.experiments import table1
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+from reproduce.protocols import QUICK_TABLE1, SUBSPACES, TABLE1, Comparison
 from reproduce.records import Record, Store
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def train(
     seeds: Sequence[int],
     *,
     threads: int,
+    subspace: str | bool,
     output: Path,
     data_dir: Path | None,
     console: Console,
@@ -32,6 +33,7 @@ def train(
         comparison: Training set-up and methods.
         seeds: One run per method and seed.
         threads: Threads per run.
+        subspace: "auto" or False, the optimizers' own argument.
         output: Folder of the records.
         data_dir: Folder of the prepared MNIST; `None`: the default.
         console: Where progress goes.
@@ -50,7 +52,7 @@ def train(
     from reproduce.progress import Display
     from reproduce.runner import run_missing
 
-    execution = environment.prepare(threads)
+    execution = environment.prepare(threads) | {"subspace": subspace}
 
     @cache
     def data() -> "Mnist":
@@ -73,12 +75,14 @@ def show_table1(
     comparison: Comparison,
     seeds: Sequence[int],
     *,
+    subspace: str | bool,
     output: Path,
     figures_dir: Path,
     console: Console,
 ) -> str:
     """Writes a comparison's table and figure from its records and returns the table."""
-    text, written = table1.render(_records(output, console), comparison, seeds, output, figures_dir)
+    records = _records(output, console)
+    text, written = table1.render(records, comparison, seeds, subspace, output, figures_dir)
     _report(written, console)
     return text
 
@@ -90,12 +94,53 @@ def draw_figures(*, output: Path, figures_dir: Path, console: Console) -> int:
         The exit code: 0 if anything was drawn, 1 if there is nothing to draw.
     """
     records = _records(output, console)
-    found = [one for one in (TABLE1, QUICK_TABLE1) if table1.has_records(records, one)]
-    for comparison in found:
-        _report(table1.render(records, comparison, None, output, figures_dir)[1], console)
+    found = [
+        (comparison, subspace)
+        for comparison in (TABLE1, QUICK_TABLE1)
+        for subspace in SUBSPACES
+        if table1.has_records(records, comparison, subspace)
+    ]
+    for comparison, subspace in found:
+        _report(table1.render(records, comparison, None, subspace, output, figures_dir)[1], console)
     if not found:
         console.print(f"nothing to draw: no records in {output}; `reproduce table1` makes them")
     return DONE if found else FAILED
+
+
+def benchmark(
+    samples: int,
+    repetitions: int,
+    *,
+    threads: int,
+    output: Path,
+    data_dir: Path | None,
+    console: Console,
+) -> str:
+    """Times the plain kernels, writes the table and returns it.
+
+    Args:
+        samples: Samples per weight update.
+        repetitions: Turns of each kernel and of its bare loop.
+        threads: Threads.
+        output: Folder of the table.
+        data_dir: Folder of the prepared MNIST; `None`: the default.
+        console: Where progress goes.
+
+    Raises:
+        DataError: MNIST is damaged or cannot be prepared.
+    """
+    console.print("loading TensorFlow ...")
+    from reproduce import environment, tables
+    from reproduce.data import load_mnist
+
+    environment.prepare(threads)
+    from reproduce.benchmark import plain
+
+    finished = plain.races(samples, repetitions, load_mnist(data_dir), console.print)
+    table = plain.frame(finished)
+    text = plain.markdown(table, repetitions, threads, environment.describe())
+    _report(tables.write(text, table, output / "benchmark"), console)
+    return text
 
 
 def _records(output: Path, console: Console) -> list[Record]:

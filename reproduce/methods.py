@@ -4,17 +4,35 @@ from functools import singledispatch
 
 import keras
 
-from lerh_tf import HeatRegularization, ImportanceSampling, LocalEntropy
-from reproduce.protocols import GradientDescent, LocalEntropyByImportanceSampling, Method
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    RobbinsMonro,
+    RobbinsMonroSteps,
+    Temperatures,
+)
+from reproduce.protocols import (
+    GradientDescent,
+    HeatRegularizationByRobbinsMonro,
+    LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
+    Method,
+)
 
 
 @singledispatch
-def optimizer(method: Method, seed: int) -> keras.optimizers.Optimizer:
+def optimizer(
+    method: Method, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
     """Builds a fresh optimizer.
 
     Args:
         method: The hyper-parameters.
         seed: The run's seed, for methods that draw noise.
+        subspace: "auto" samples in the subspace that the minibatch sees, False all weights: the
+            same in distribution, other draws.
 
     Raises:
         TypeError: No optimizer is registered for the type of `method`.
@@ -23,14 +41,44 @@ def optimizer(method: Method, seed: int) -> keras.optimizers.Optimizer:
 
 
 @optimizer.register
-def _(method: GradientDescent, seed: int) -> keras.optimizers.Optimizer:
+def _(
+    method: GradientDescent, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
     return keras.optimizers.SGD(learning_rate=method.learning_rate)
 
 
 @optimizer.register
-def _(method: LocalEntropyByImportanceSampling, seed: int) -> keras.optimizers.Optimizer:
+def _(
+    method: LocalEntropyByImportanceSampling, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
     sampler = ImportanceSampling(samples=method.samples, loss_multiplier=method.loss_multiplier)
-    return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed)
+    return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed, subspace=subspace)
+
+
+@optimizer.register
+def _(
+    method: LocalEntropyBySGLD, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
+    sampler = SGLD(
+        samples=method.samples,
+        temperatures=Temperatures(method.offset),
+        noise=method.noise,
+        persistent=method.persistent,
+        restart=method.restart,
+    )
+    return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed, subspace=subspace)
+
+
+@optimizer.register
+def _(
+    method: HeatRegularizationByRobbinsMonro, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
+    solver = RobbinsMonro(
+        steps=method.steps,
+        samples=method.samples,
+        step_sizes=RobbinsMonroSteps(method.c, method.alpha, method.growing),
+    )
+    return HeatRegularization(tau=method.tau, solver=solver, seed=seed, subspace=subspace)
 
 
 def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:

@@ -1,11 +1,14 @@
 """Every hyper-parameter of the paper's experiments, with its place in the paper beside it.
 
 Where the text is silent or ambiguous the choice is a field here, never a silent one; the readings
-carry the numbers R1, R2, ... under which the project lists them. Two choices have no second
-runnable reading: pixels are scaled to [0, 1], and a weight update sees one minibatch (R7).
+carry the numbers R1, R2, ... under which the project lists them, and `readings.py` says them in
+words. These have one reading each and no field: the first state of Algorithms 3 and 5, called x^0
+there, is their x^1, so Algorithm 3 averages J states after J - 1 moves (R3) and Algorithm 5 returns
+the last after J moves (R4); a weight update sees one minibatch (R7); pixels are scaled to [0, 1].
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -15,6 +18,13 @@ from reproduce import checks
 NETWORKS = ("small_dense", "hidden_dense")
 INITIALIZATIONS = ("glorot_uniform", "normal")
 TEST_DRAWS = ("per_seed", "per_evaluation")
+NOISES = ("langevin", "linear")
+SUBSPACES: tuple[str | bool, ...] = ("auto", False)
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {"sgld-linear": {"noise": "linear"}}
+"""Rows that are a method under a reading of their own, which no other choice overrides."""
+
+_PUBLISHED_SAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -67,19 +77,6 @@ class Training:
         reached = {update for update in self.tabulated if update <= self.updates}
         return tuple(sorted({*reached, self.updates}))
 
-    def readings(self) -> list[str]:
-        """Returns the readings in force, a phrase each."""
-        weights = {
-            "glorot_uniform": "Glorot uniform initial weights",
-            "normal": "normal initial weights, standard deviation 0.1",
-        }
-        images = {"per_seed": "drawn once per seed", "per_evaluation": "drawn at each evaluation"}
-        return [
-            f"R8: {weights[self.initialization]} (initialization={self.initialization})",
-            f"R10: {self.test_images} test images {images[self.test_draw]} "
-            f"(test_draw={self.test_draw})",
-        ]
-
 
 @dataclass(frozen=True)
 class Method:
@@ -89,10 +86,6 @@ class Method:
         """Returns this method at another number of samples per weight update."""
         del samples
         return self
-
-    def readings(self) -> list[str]:
-        """Returns the readings in force, a phrase each."""
-        return []
 
 
 @dataclass(frozen=True)
@@ -133,9 +126,76 @@ class LocalEntropyByImportanceSampling(Method):
         """Returns this method at another number of draws."""
         return replace(self, samples=samples)
 
-    def readings(self) -> list[str]:
-        """Returns the reading of the loss inside the weights."""
-        return [f"R2: minibatch mean loss times {self.loss_multiplier:g} in the weights"]
+
+@dataclass(frozen=True)
+class LocalEntropyBySGLD(Method):
+    """Algorithm 1 with Algorithm 3.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        samples: States per weight update, the paper's J; at least 2, for one never moves.
+        offset: Temperatures are eps_j = 1 / (offset + j).
+        noise: R1. `"langevin"`: the noise has standard deviation sqrt(eps_j); `"linear"`: eps_j.
+        persistent: R6. Whether the chain starts at its last state of the previous weight update,
+            else at the weights.
+        restart: R9. Whether j starts from 1 at each weight update, else it runs on.
+    """
+
+    tau: float = 0.01  # Section 6.2; caption of Figure 4
+    samples: int = 1000  # Section 6.2
+    offset: float = 1000.0  # caption of Figure 4
+    noise: str = "langevin"  # Algorithm 3 (R1)
+    persistent: bool = True  # Section 5.1.1, against Algorithm 3 (R6)
+    restart: bool = True  # Algorithm 3 (R9)
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.integer_of_at_least("samples", self.samples, 2)
+        checks.positive_number("offset", self.offset)
+        checks.one_of("noise", self.noise, NOISES)
+        checks.boolean("persistent", self.persistent)
+        checks.boolean("restart", self.restart)
+
+    def with_samples(self, samples: int) -> Self:
+        """Returns this method at another number of states."""
+        return replace(self, samples=samples)
+
+
+@dataclass(frozen=True)
+class HeatRegularizationByRobbinsMonro(Method):
+    """Algorithm 2 with Algorithm 5.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        steps: Moves per weight update, the paper's J.
+        samples: Gradients averaged per move, the paper's M.
+        c: The first step size; step sizes are c j^(-alpha).
+        alpha: Their exponent, in (1/2, 1].
+        growing: R5. Whether step sizes are c j^alpha instead, as printed.
+    """
+
+    tau: float = 0.01  # Section 6.2; caption of Figure 4
+    steps: int = 30  # Section 6.2
+    samples: int = 30  # Section 6.2
+    c: float = 0.1  # caption of Figure 4
+    alpha: float = 0.7  # caption of Figure 4
+    growing: bool = False  # against Section 5.2, which Robbins and Monro's theorem excludes (R5)
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.positive_integer("steps", self.steps)
+        checks.positive_integer("samples", self.samples)
+        checks.positive_number("c", self.c)
+        checks.robbins_monro_exponent("alpha", self.alpha)
+        checks.boolean("growing", self.growing)
+
+    def with_samples(self, samples: int) -> Self:
+        """Returns this method at the M = J that are to 30 as sqrt(samples) to sqrt(1000).
+
+        Section 6.2 calls 30 x 30 gradients and 1000 samples computationally equivalent.
+        """
+        side = max(1, round(30 * math.sqrt(samples / _PUBLISHED_SAMPLES)))
+        return replace(self, steps=side, samples=side)
 
 
 @dataclass(frozen=True)
@@ -155,7 +215,13 @@ class Case:
 
 
 def _table1_methods() -> dict[str, Method]:
-    return {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling()}
+    return {
+        "sgd": GradientDescent(),
+        "is": LocalEntropyByImportanceSampling(),
+        "sgld": LocalEntropyBySGLD(),
+        "hr": HeatRegularizationByRobbinsMonro(),
+        "sgld-linear": LocalEntropyBySGLD(**VARIANTS["sgld-linear"]),
+    }
 
 
 @dataclass(frozen=True)
@@ -191,23 +257,56 @@ class Comparison:
         """Returns the rows as cases."""
         return {name: Case(self.training, method) for name, method in self.methods.items()}
 
-    def differences(self, other: "Comparison") -> list[str]:
-        """Returns the fields in which this differs from `other`: `updates=100`, `samples=50 (is)`.
+    def differences(self, other: "Comparison") -> list["Difference"]:
+        """Returns the fields in which this differs from `other`.
 
         Methods that only one of the two has are no difference.
         """
-        changed: dict[str, list[str]] = {}
-        for name in (name for name in self.methods if name in other.methods):
-            for change in _changes(self.methods[name], other.methods[name]):
-                changed.setdefault(change, []).append(name)
-        return _changes(self.training, other.training) + [
-            f"{change} ({' '.join(names)})" for change, names in changed.items()
+        changed: dict[tuple[str, str], list[str]] = {}
+        for row in (row for row in self.methods if row in other.methods):
+            for change in _changes(self.methods[row], other.methods[row]):
+                changed.setdefault(change, []).append(row)
+        training = [
+            Difference(name, value) for name, value in _changes(self.training, other.training)
+        ]
+        return training + [
+            Difference(name, value, tuple(rows)) for (name, value), rows in changed.items()
         ]
 
 
-def _changes(ours: Any, theirs: Any) -> list[str]:
+@dataclass(frozen=True)
+class Difference:
+    """A field in which two comparisons differ: `updates=100`, `samples=50 (is sgld)`.
+
+    Args:
+        name: The field.
+        value: As the command line spells it.
+        methods: The rows it differs in; none for a field of the training set-up.
+    """
+
+    name: str
+    value: str
+    methods: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rows = f" ({' '.join(self.methods)})" if self.methods else ""
+        return f"{self.name}={self.value}{rows}"
+
+
+def spelled(value: Any) -> str:
+    """Returns a setting's value as the command line spells it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def _changes(ours: Any, theirs: Any) -> list[tuple[str, str]]:
     new, old = dataclasses.asdict(ours), dataclasses.asdict(theirs)
-    return [f"{name}={new[name]}" for name in new if new[name] != old.get(name)]
+    return [(name, spelled(new[name])) for name in new if new[name] != old.get(name)]
 
 
 TABLE1 = Comparison()

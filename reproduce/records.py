@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from reproduce import strict_json
 
-NUMERICS_REVISION = 1
+NUMERICS_REVISION = 2
 """Raised by one whenever a change alters any run's numbers; older records then count no more."""
 
 _RESERVED_BYTES = 1 << 16

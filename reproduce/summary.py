@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
-from reproduce.protocols import Comparison
+from reproduce.protocols import VARIANTS, Comparison, Difference, spelled
+from reproduce.readings import READINGS
 from reproduce.records import Record
 
 TITLES = {"sgd": "SGD", "is": "IS", "sgld": "SGLD", "hr": "HR"}
@@ -19,26 +20,39 @@ class Budget:
 
     Args:
         departures: The fields that differ from the paper's protocol; none if it is the paper's.
+        chosen: The readings that differ from the default ones, likewise.
         suffix: What file names carry, empty for the paper's protocol alone.
     """
 
-    departures: tuple[str, ...]
-    suffix: str
+    departures: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
+    suffix: str = ""
 
     @classmethod
-    def of(cls, comparison: Comparison, published: Comparison, quick: Comparison) -> "Budget":
+    def of(
+        cls,
+        comparison: Comparison,
+        published: Comparison,
+        quick: Comparison,
+        subspace: str | bool = "auto",
+    ) -> "Budget":
         """Returns the budget of a comparison, beside the paper's and the quick one."""
-        departures = comparison.differences(published)
-        if not departures:
-            return cls((), "")
-        if not comparison.differences(quick):
-            return cls(tuple(departures), "-quick")
-        return cls(tuple(departures), "-" + "-".join(re.findall(r"[\w.]+", " ".join(departures))))
+        departures, chosen = _parted(comparison.differences(published))
+        is_quick = not _parted(comparison.differences(quick))[0]
+        names = ["quick"] if departures and is_quick else _words(departures)
+        names += _words(chosen) + ([] if subspace == "auto" else ["subspace", spelled(subspace)])
+        return cls(
+            tuple(map(str, departures)),
+            tuple(map(str, chosen)),
+            "".join(f"-{name}" for name in names),
+        )
 
     @property
     def warning(self) -> str:
-        """A label to be shown, empty for the paper's protocol."""
-        return f"NOT the paper's budget: {', '.join(self.departures)}" if self.departures else ""
+        """A label to be shown, empty for the paper's protocol under the default readings."""
+        parts = [f"NOT the paper's budget: {', '.join(self.departures)}"] * bool(self.departures)
+        parts += [f"other readings than by default: {', '.join(self.chosen)}"] * bool(self.chosen)
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,7 @@ class Row:
         curves: Accuracy by update of each seed that has a record.
         diverged: The update at which a seed's run diverged, of those that did.
         environments: What the runs ran on, each once.
+        paths: How the runs drew their noise, each once; none for a method that draws none.
     """
 
     name: str
@@ -58,12 +73,14 @@ class Row:
     curves: Mapping[int, Mapping[int, float]]
     diverged: Mapping[int, int]
     environments: tuple[str, ...]
+    paths: tuple[str, ...]
 
     @property
     def title(self) -> str:
-        """The paper's name of the method, and what sets the row apart."""
-        method, _, variant = self.name.partition("-")
-        return TITLES.get(method, method) + (f" ({variant})" if variant else "")
+        """The paper's name of the method, and the reading that sets the row apart."""
+        method = self.name.partition("-")[0]
+        own = ", ".join(f"{name}={spelled(v)}" for name, v in VARIANTS.get(self.name, {}).items())
+        return TITLES.get(method, method) + (f" ({own})" if own else "")
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -90,7 +107,10 @@ def spread(values: Sequence[float]) -> float | None:
 
 
 def summarise(
-    records: Sequence[Record], comparison: Comparison, seeds: Sequence[int] | None
+    records: Sequence[Record],
+    comparison: Comparison,
+    seeds: Sequence[int] | None,
+    subspace: str | bool = "auto",
 ) -> list[Row]:
     """Returns a comparison's rows.
 
@@ -101,8 +121,10 @@ def summarise(
         records: In any number; those of other configurations are left out.
         comparison: The rows wanted.
         seeds: The seeds wanted; `None`: those of any record that belongs to the comparison.
+        subspace: The execution wanted: in the minibatch's subspace, "auto", or in all weights.
     """
-    found = {name: _by_seed(records, name, comparison) for name in comparison.methods}
+    executed = [one for one in records if _execution(one)["subspace"] == subspace]
+    found = {name: _by_seed(executed, name, comparison) for name in comparison.methods}
     if seeds is None:
         seeds = sorted({seed for runs in found.values() for seed in runs})
     return [_row(name, tuple(seeds), runs) for name, runs in found.items()]
@@ -134,7 +156,20 @@ def _row(name: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> Row:
             if record.result["diverged_at"] is not None
         },
         environments=tuple(sorted({_environment(record) for record in kept.values()})),
+        paths=tuple(sorted({path for record in kept.values() for path in _paths(record)})),
     )
+
+
+def _parted(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:
+    """Returns the differences in the budget and those in the readings."""
+    chosen = [difference for difference in differences if difference.name in READINGS]
+    return [difference for difference in differences if difference not in chosen], chosen
+
+
+def _words(differences: Sequence[Difference]) -> list[str]:
+    return [
+        word for one in differences for word in re.findall(r"[\w.]+", f"{one.name} {one.value}")
+    ]
 
 
 def _curve(record: Record) -> dict[int, float]:
@@ -142,9 +177,24 @@ def _curve(record: Record) -> dict[int, float]:
     return dict(zip(curve["update"], curve["accuracy"], strict=True))
 
 
+def _execution(record: Record) -> Mapping[str, Any]:
+    return record.run.configuration["execution"]
+
+
+def _paths(record: Record) -> list[str]:
+    reported = record.result["diagnostics"]
+    if not reported.get("dimensions"):
+        return []
+    sampled, compiled = reported["sampled_dimensions"], all(reported["compiled"])
+    counts = "-".join(f"{count:,.0f}" for count in sorted({min(sampled), max(sampled)}))
+    loop = "compiled by XLA" if compiled else "not compiled by XLA"
+    return [f"noise in {counts} of {reported['dimensions'][-1]:,.0f} dimensions, loop {loop}"]
+
+
 def _environment(record: Record) -> str:
-    execution, versions = record.run.configuration["execution"], record.environment
+    execution, versions = _execution(record), record.environment
     return (
         f"{execution['threads']} threads on {versions['processor']} ({execution['device']}), "
+        f"subspace={spelled(execution['subspace'])}, "
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )

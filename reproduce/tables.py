@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce.protocols import Comparison
+from reproduce import readings
+from reproduce.protocols import Case, Comparison, spelled
 from reproduce.summary import Budget, Row, centre, spread
 
 Published = Mapping[str, Mapping[int, float]]
@@ -23,8 +24,8 @@ def accuracy_frame(
 ) -> pd.DataFrame:
     """Returns the table in long form, a line for each method and update, numbers unrounded."""
     lines = [
-        _line(row, update, published_row(row.name, published).get(update), budget)
-        for row in rows
+        _line(row, case, update, published_row(row.name, published).get(update), budget)
+        for row, case in zip(rows, comparison.cases().values(), strict=True)
         for update in comparison.training.columns
     ]
     return pd.DataFrame(lines)
@@ -72,7 +73,9 @@ def write_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _line(row: Row, update: int, published: float | None, budget: Budget) -> dict[str, object]:
+def _line(
+    row: Row, case: Case, update: int, published: float | None, budget: Budget
+) -> dict[str, object]:
     values = row.at(update)
     ours = centre(values)
     return {
@@ -85,7 +88,10 @@ def _line(row: Row, update: int, published: float | None, budget: Budget) -> dic
         "runs": len(values),
         "missing_seeds": " ".join(map(str, row.missing)),
         "diverged_seeds": " ".join(map(str, row.diverged)),
-        "budget": budget.warning or "the paper's",
+        "budget": ", ".join(budget.departures) or "the paper's",
+        "readings": " ".join(
+            f"{name}={spelled(value)}" for name, value in readings.of(case).items()
+        ),
     }
 
 
@@ -123,7 +129,8 @@ def _notes(rows: Sequence[Row], comparison: Comparison) -> str:
         "Paper: one run, Table 1 of arXiv 1901.10082.",
         f"Ours: mean ± sample standard deviation over seeds {shown}; difference: ours - paper.",
         *[_runs(row) for row in rows],
-        *[f"Reading {reading}" for reading in _readings(comparison)],
+        *[f"Reading {reading}." for reading in readings.in_force(comparison)],
+        *[f"{row.title}: {path}." for row in rows for path in row.paths],
         *[f"Run with {text}." for text in environments],
     ]
     return "\n".join(f"- {note}" for note in notes)
@@ -134,12 +141,3 @@ def _runs(row: Row) -> str:
     diverged = [f"diverged: seed {seed} at update {at}" for seed, at in row.diverged.items()]
     done = f"{row.title}: {len(row.curves)} of {len(row.seeds)} runs"
     return "; ".join([done, *missing, *diverged])
-
-
-def _readings(comparison: Comparison) -> list[str]:
-    per_method = [
-        f"{reading} ({name})"
-        for name, method in comparison.methods.items()
-        for reading in method.readings()
-    ]
-    return comparison.training.readings() + per_method

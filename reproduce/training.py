@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 
-def train(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
+def train(
+    case: Case, seed: int, data: "Mnist", report: Report, subspace: str | bool = "auto"
+) -> Outcome:
     """Trains a case; each minibatch is one weight update.
 
     Initial weights, minibatch order and test images depend on the seed alone, so that every
@@ -30,6 +32,7 @@ def train(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
         seed: The run's seed.
         data: MNIST, or arrays of its shapes.
         report: Called after every weight update.
+        subspace: "auto" or False, the optimizers' own argument.
 
     Returns:
         The result (status, curve of accuracy and training loss) and the timings, as JSON types.
@@ -39,7 +42,7 @@ def train(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
     setup = case.training
     model = networks.build(setup.network, setup.initialization, seed)
     model.compile(
-        optimizer=methods.optimizer(case.method, seed),
+        optimizer=methods.optimizer(case.method, seed, subspace),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         jit_compile=False,
     )

@@ -28,7 +28,8 @@ def jobs(
     Args:
         comparison: Training set-up and methods.
         seeds: One run per method and seed.
-        execution: How this process executes: part of each run's configuration.
+        execution: How this process executes, `subspace` included: part of each run's
+            configuration.
         data: Loads MNIST; called only if a run is made.
     """
     cases = comparison.cases()
@@ -37,21 +38,31 @@ def jobs(
     ]
 
 
-def run(case: Case, seed: int, data: "Mnist", report: Report) -> Outcome:
+def run(
+    case: Case, seed: int, data: "Mnist", report: Report, subspace: str | bool = "auto"
+) -> Outcome:
     """Trains one case with one seed.
+
+    Args:
+        case: Method and training set-up.
+        seed: The run's seed.
+        data: MNIST.
+        report: Called after every weight update.
+        subspace: "auto" or False, the optimizers' own argument.
 
     Returns:
         The record's result and its timings.
     """
     from reproduce.training import train
 
-    return train(case, seed, data, report)
+    return train(case, seed, data, report, subspace)
 
 
 def render(
     records: Sequence[Record],
     comparison: Comparison,
     seeds: Sequence[int] | None,
+    subspace: str | bool,
     output: Path,
     figures: Path,
 ) -> tuple[str, list[Path]]:
@@ -61,14 +72,16 @@ def render(
         records: Any records of this experiment; those of other comparisons are left out.
         comparison: What is shown, run or not.
         seeds: The seeds shown, run or not; `None`: all there are.
+        subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
+            weights, False.
         output: Folder of the table.
         figures: Folder of the figure.
 
     Returns:
         The table as Markdown, and the files written.
     """
-    budget = Budget.of(comparison, TABLE1, QUICK_TABLE1)
-    rows = summarise(records, comparison, seeds)
+    budget = Budget.of(comparison, TABLE1, QUICK_TABLE1, subspace)
+    rows = summarise(records, comparison, seeds, subspace)
     text = tables.accuracy_markdown("Table 1", rows, paper.TABLE1, comparison, budget)
     frame = tables.accuracy_frame(rows, paper.TABLE1, comparison, budget)
     written = tables.write(text, frame, output / f"table1{budget.suffix}")
@@ -78,9 +91,11 @@ def render(
     return text, written
 
 
-def has_records(records: Sequence[Record], comparison: Comparison) -> bool:
+def has_records(
+    records: Sequence[Record], comparison: Comparison, subspace: str | bool = "auto"
+) -> bool:
     """Whether any record belongs to a comparison."""
-    return any(row.curves for row in summarise(records, comparison, None))
+    return any(row.curves for row in summarise(records, comparison, None, subspace))
 
 
 def _job(
@@ -94,5 +109,5 @@ def _job(
     return Job(
         run=Run(NAME, name, seed, configuration),
         steps=case.training.updates,
-        execute=lambda report: run(case, seed, data(), report),
+        execute=lambda report: run(case, seed, data(), report, execution["subspace"]),
     )
