@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ def prepare(arrays: Arrays, data_dir: Path, scratch: Path) -> None:
     """
     shutil.rmtree(scratch, ignore_errors=True)  # left by a preparation that was interrupted
     builder = MnistBuilder(arrays=arrays, data_dir=scratch)
+    if not sys.stderr.isatty():  # its bars would fill a log
+        tfds.disable_progress_bar()
     config = tfds.download.DownloadConfig(try_download_gcs=False)
     with contextlib.redirect_stdout(io.StringIO()):  # it prints that it downloads
         builder.download_and_prepare(download_config=config)
