@@ -144,7 +144,7 @@ def elsewhere(variables: Sequence[keras.Variable], scale: float = 0.3) -> list[A
     ]
 
 
-def relative_error(actual: Array, expected: Array) -> float:
+def relative_error(actual: npt.ArrayLike, expected: npt.ArrayLike) -> float:
     """|actual - expected| / |expected|, in float64."""
     a, e = np.asarray(actual, "float64"), np.asarray(expected, "float64")
     return float(np.linalg.norm(a - e) / np.linalg.norm(e))

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
+from lerh_tf import ImportanceSampling, LocalEntropy
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import (
     Array,
@@ -115,17 +116,23 @@ def test_a_weight_read_twice_is_redirected_twice() -> None:
     assert step().numpy() == 26.0
 
 
-def test_assigning_before_the_loss_leaves_later_reads_redirected() -> None:
-    a = tf.Variable(3.0)
+def test_steps_unrolled_in_one_function_are_steps_one_by_one() -> None:
+    def trained(unrolled: int) -> Array:
+        variable = keras.Variable([0.5, -0.5])
+        optimizer = LocalEntropy(0.1, ImportanceSampling(20), seed=0)
+        optimizer.build([variable])
 
-    @tf.function
-    def step() -> Any:
-        a.assign_add(1.0)
-        loss = a * 2.0
-        return replayed(loss, [a])([tf.constant(5.0)]), loss
+        @tf.function(autograph=False)
+        def steps() -> None:
+            for _ in range(unrolled):
+                optimizer.scale_loss(tf.reduce_sum((variable.value - 1.0) ** 2))
+                optimizer.apply([None], [variable])
 
-    other, loss = step()
-    assert (other.numpy(), loss.numpy()) == (10.0, 8.0)
+        for _ in range(2 // unrolled):
+            steps()
+        return value_of(variable)
+
+    np.testing.assert_array_equal(trained(unrolled=2), trained(unrolled=1))
 
 
 @pytest.mark.parametrize("position", [0, 1])

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from lerh_tf import ImportanceSampling, LocalEntropy, ReplayError
+from lerh_tf import SGLD, ImportanceSampling, LocalEntropy, ReplayError
 from lerh_tf.objective import CapturedLoss
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import Probe, elsewhere, state_of
@@ -120,6 +120,14 @@ def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> Non
         model.train_on_batch(*batch(3))
     assert refusal.match("`ImportanceSampling`")
     assert refusal.match(DOOR)
+
+
+@pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
+def test_custom_gradient_is_refused_by_a_kernel_with_gradients(name: str) -> None:
+    model = network(CUSTOM_GRADIENTS[name])
+    model.compile(optimizer=LocalEntropy(0.1, SGLD(samples=3), seed=0), loss="mse")
+    with pytest.raises(ReplayError, match="has a custom gradient"):
+        model.train_on_batch(*batch(3))
 
 
 @pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
@@ -245,6 +253,26 @@ def test_weight_read_by_its_handle_is_refused() -> None:
     with pytest.raises(ReplayError, match="by its handle") as refusal:
         step()
     assert refusal.match("'table")
+    assert refusal.match(DOOR)
+
+
+class Normalized(layers.Layer):
+    """Keeps its weight at norm one by assigning it in the forward pass."""
+
+    def build(self, input_shape: Any) -> None:
+        self.direction = self.add_weight(shape=(3,), name="direction")
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        self.direction.assign(self.direction / tf.norm(self.direction))
+        return inputs * self.direction
+
+
+def test_weight_assigned_in_the_forward_pass_is_refused() -> None:
+    model = sequential((3,), Normalized, dense(1))()
+    model.compile(optimizer=sampler(), loss="mse")
+    with pytest.raises(ReplayError, match="assigned") as refusal:
+        model.train_on_batch(*batch(3))
+    assert refusal.match("direction")
     assert refusal.match(DOOR)
 
 

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from lerh_tf import ImportanceSampling
 from lerh_tf.kernels import importance
+from lerh_tf.kernels.base import scaled
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.oracles import Landscape
 from tests.lerh_tf._kernels import (
@@ -196,7 +197,7 @@ def replicated(
 ) -> tuple[Array, Array, Array]:
     """Displacements (replicates, d), standard errors and estimates of F_tau of independent runs."""
     kernel = ImportanceSampling(samples)
-    x = tf.Variable(np.float32(scenario.x))
+    x = tf.Variable(np.asarray(scenario.x, "float32"))
     variance = tf.constant(scenario.tau if tau is None else tau)
 
     @tf.function(autograph=False)
@@ -217,7 +218,7 @@ def replicated(
             parallel_iterations=1,
         )
 
-    displacement, errors, entropies = (np.float64(found.numpy()) for found in run())
+    displacement, errors, entropies = (found.numpy().astype("float64") for found in run())
     return displacement, errors, entropies
 
 
@@ -226,7 +227,7 @@ def misses(scenario: Scenario, samples: int = 100_000) -> list[float]:
     (displacement,), (error,), (entropy,) = replicated(scenario, samples, replicates=1)
     landscape = Landscape(scenario.f, scenario.tau)
     mean, exact = landscape.mean(scenario.x).value, landscape.local_entropy(scenario.x).value
-    distance = np.linalg.norm(np.float64(scenario.x) + displacement - mean)
+    distance = np.linalg.norm(np.asarray(scenario.x) + displacement - mean)
     rng = np.random.default_rng(1)
     z = rng.standard_normal((10_000, len(scenario.x)))
     likelihood = np.exp(-scenario.f(scenario.x + np.sqrt(scenario.tau) * z))
@@ -249,7 +250,6 @@ def without_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tau_as_standard_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
-    scaled = importance.scaled
     monkeypatch.setattr(importance, "scaled", lambda tau, z: scaled(tau**2, z))
 
 

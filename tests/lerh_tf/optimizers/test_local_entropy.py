@@ -245,7 +245,7 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
 def test_the_sampler_can_t_be_exchanged() -> None:
     optimizer = sampler()
     with pytest.raises(AttributeError):
-        optimizer.sampler = ImportanceSampling(7)
+        optimizer.sampler = ImportanceSampling(7)  # type: ignore[misc]
 
 
 def test_fit_needs_no_more_than_compile() -> None:
