@@ -26,17 +26,20 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help table1 figures test venv wheel clean stale
+.PHONY: help table1 figures benchmark test venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [ARGS="..."] [QUICK=1] [PYTHON=python3]'
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
 
 table1: $(INSTALLED) ## Train on MNIST by every method and print Table 1 (QUICK=1: a small budget).
 	$(RUN) -m reproduce table1 $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
 
 figures: $(INSTALLED) ## Draw the figures from the records there are.
 	$(RUN) -m reproduce figures $(ARGS)
+
+benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
+	$(RUN) -m reproduce benchmark $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
 	$(RUN) -m ruff check .
