@@ -25,12 +25,12 @@ class Result(NamedTuple):
 
 
 class ArrayNoise:
-    """Noise from arrays of shape [samples, *shape], one per variable; beyond them it is 9.0."""
+    """Noise from arrays of shape [samples, *shape], one per variable; beyond them it is 0.5."""
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         self._size = size_of_blocks([z.shape[1:] for z in arrays])
         self._arrays = [
-            np.concatenate([z, np.full((-len(z) % self._size, *z.shape[1:]), 9.0, z.dtype)])
+            np.concatenate([z, np.full((-len(z) % self._size, *z.shape[1:]), 0.5, z.dtype)])
             for z in arrays
         ]
 
