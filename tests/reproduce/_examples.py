@@ -1,6 +1,7 @@
 """Small data and ready-made records."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,11 @@ def record(
     accuracies: Mapping[int, float],
     diverged_at: int | None = None,
     threads: int = 2,
+    subspace: str | bool = "auto",
 ) -> Record:
     """Returns the record of a run with this curve."""
-    execution = {"threads": threads, "device": "cpu", "jit_compile": False}
+    execution: dict[str, Any] = {"threads": threads, "device": "cpu", "jit_compile": False}
+    execution["subspace"] = subspace
     configuration = comparison.cases()[case].configuration() | {"execution": execution}
     curve = {
         "update": list(accuracies),
@@ -38,5 +41,15 @@ def record(
         "loss": [None for _ in accuracies],
     }
     status = "completed" if diverged_at is None else "diverged"
-    result = {"status": status, "diverged_at": diverged_at, "curve": curve}
+    diagnostics = {
+        "dimensions": [159010.0, 159010.0],
+        "sampled_dimensions": [6210.0, 6010.0],
+        "compiled": [1.0, 1.0],
+    }
+    result = {
+        "status": status,
+        "diverged_at": diverged_at,
+        "curve": curve,
+        "diagnostics": {} if case == "sgd" else diagnostics,
+    }
     return Record(Run("table1", case, seed, configuration), ENVIRONMENT, result)

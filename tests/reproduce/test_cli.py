@@ -2,12 +2,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reproduce import cli, commands
+from reproduce import cli, commands, readings
 from reproduce.data import DataError
-from reproduce.protocols import QUICK_TABLE1, TABLE1
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 from reproduce.records import StorageError, Store
 from tests.reproduce._examples import record
 
@@ -23,7 +24,10 @@ def _reproduce(*arguments: object) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--methods adam", "`methods` must be one of sgd, is. Received: methods='adam'"),
+        (
+            "--methods adam",
+            "`methods` must be one of sgd, is, sgld, hr, sgld-linear. Received: methods='adam'",
+        ),
         ("--methods is is", "`methods` must be one or more distinct values. Received: is is"),
         ("--samples 0", "`samples` must be a positive integer. Received: samples=0"),
         ("--samples 1.5", "`samples` must be an integer. Received: 1.5"),
@@ -32,6 +36,9 @@ def _reproduce(*arguments: object) -> "subprocess.CompletedProcess[str]":
         ("--seeds 0 1 0", "`seeds` must be one or more distinct values. Received: 0 1 0"),
         ("--seeds", "`seeds` must be one or more distinct values. Received: nothing"),
         ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
+        ("--subspace no", "`subspace` must be one of auto, false. Received: subspace='no'"),
+        ("--reading noise", "`reading` must be NAME=VALUE. Received: noise"),
+        ("--reading restart=no", "`restart` must be one of true, false. Received: restart='no'"),
         ("--colour red", "Unknown option: --colour."),
     ],
 )
@@ -40,6 +47,42 @@ def test_bad_arguments_are_one_line_and_code_2(
 ) -> None:
     assert cli.main(["table1", *arguments.split()]) == 2
     assert capsys.readouterr().err == f"reproduce: error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--methods sgd", "`methods` must be one of sgld, is, hr. Received: methods='sgd'"),
+        ("--methods hr hr", "`methods` must be one or more distinct values. Received: hr hr"),
+        ("--samples 1", "`samples` must be an integer of at least 2. Received: samples=1"),
+        ("--repetitions 0", "`repetitions` must be a positive integer. Received: repetitions=0"),
+        ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
+    ],
+)
+def test_benchmarks_bad_arguments_are_one_line_and_code_2(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["benchmark", *arguments.split()]) == 2
+    assert capsys.readouterr().err == f"reproduce: error: {message}\n"
+
+
+def test_table1_hands_on_readings_and_subspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def train(comparison: Comparison, seeds: tuple[int, ...], **options: Any) -> int:
+        asked.update(options, comparison=comparison, seeds=seeds)
+        return 0
+
+    monkeypatch.setattr(commands, "train", train)
+    words = ["--reading", "noise=linear", "restart=false", "--reading", "loss_multiplier=20"]
+    words += ["--subspace", "false", "--seeds", "4", "--output", str(tmp_path)]
+    assert cli.main(["table1", *words]) == 0
+    chosen = {"noise": "linear", "restart": False, "loss_multiplier": 20.0}
+    assert asked["comparison"] == readings.choose(TABLE1, chosen)
+    assert (asked["subspace"], asked["seeds"]) == (False, (4,))
+    assert "other readings than by default" in capsys.readouterr().out
 
 
 def test_unknown_command_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +97,9 @@ def test_help_needs_no_tensorflow() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
-    for option in ("--seeds", "--samples", "--updates", "--methods", "--output", "--data-dir"):
+    for words in ("R1 noise=langevin|linear", "R10 test_draw=", "R3, R4 and R7"):
+        assert words in " ".join(done.stdout.replace("│", "").split())
+    for option in ("--seeds", "--samples", "--updates", "--methods", "--reading", "--output"):
         assert option in done.stdout
 
 
@@ -131,14 +176,14 @@ def test_unusable_output_is_code_1(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
-    common = [*TINY, "--data-dir", mnist_dir, "--output"]
-    first = _reproduce("table1", "--seeds", 0, *common, tmp_path / "a")
+    common = ["--seeds", 0, *TINY, "--data-dir", mnist_dir, "--output"]
+    first = _reproduce("table1", "--methods", "sgd", "is", *common, tmp_path / "a")
     assert first.returncode == 0, first.stderr
     assert "NOT the paper's budget: updates=4, samples=3 (is)" in first.stdout
     records = tmp_path / "a" / "records"
     before = {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
     assert len(before) == 2
-    second = _reproduce("table1", "--seeds", 0, "--methods", "is", "sgd", *common, tmp_path / "b")
+    second = _reproduce("table1", "--methods", "is", "sgd", *common, tmp_path / "b")
     assert second.returncode == 0, second.stderr
     assert {path: (tmp_path / "b" / "records" / path).read_bytes() for path in before} == before
-    assert (tmp_path / "b" / "figures" / "figure4-updates-4-samples-3-is.png").exists()
+    assert (tmp_path / "b" / "figures" / "figure4-updates-4-samples-3.png").exists()

@@ -1,9 +1,23 @@
 import keras
 import pytest
 
-from lerh_tf import ImportanceSampling, LocalEntropy
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    RobbinsMonro,
+    RobbinsMonroSteps,
+    Temperatures,
+)
 from reproduce import methods
-from reproduce.protocols import GradientDescent, LocalEntropyByImportanceSampling, Method
+from reproduce.protocols import (
+    GradientDescent,
+    HeatRegularizationByRobbinsMonro,
+    LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
+    Method,
+)
 
 
 def test_optimizer_of_gradient_descent() -> None:
@@ -20,6 +34,37 @@ def test_optimizer_of_importance_sampling_carries_every_setting() -> None:
     assert float(optimizer.learning_rate) == 0.5
     assert optimizer.seed == 3
     assert optimizer.sampler == ImportanceSampling(samples=7, loss_multiplier=20.0)
+
+
+def test_optimizer_of_sgld_carries_every_setting() -> None:
+    method = LocalEntropyBySGLD(0.5, 7, 50.0, noise="linear", persistent=False, restart=False)
+    optimizer = methods.optimizer(method, 3)
+    assert isinstance(optimizer, LocalEntropy)
+    assert (float(optimizer.tau), optimizer.seed) == (0.5, 3)
+    expected = SGLD(7, Temperatures(50.0), noise="linear", persistent=False, restart=False)
+    assert optimizer.sampler.get_config() == expected.get_config()
+
+
+def test_optimizer_of_heat_regularization_carries_every_setting() -> None:
+    method = HeatRegularizationByRobbinsMonro(0.5, 7, 8, c=0.2, alpha=0.9, growing=True)
+    optimizer = methods.optimizer(method, 3)
+    assert isinstance(optimizer, HeatRegularization)
+    assert (float(optimizer.tau), optimizer.seed) == (0.5, 3)
+    expected = RobbinsMonro(7, 8, RobbinsMonroSteps(0.2, 0.9, growing=True))
+    assert optimizer.solver.get_config() == expected.get_config()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        LocalEntropyByImportanceSampling(),
+        LocalEntropyBySGLD(),
+        HeatRegularizationByRobbinsMonro(),
+    ],
+)
+def test_optimizer_carries_the_subspace(method: Method) -> None:
+    for subspace in ("auto", False):
+        assert methods.optimizer(method, 0, subspace).get_config()["subspace"] == subspace
 
 
 def test_optimizer_of_a_method_without_one() -> None:

@@ -8,16 +8,25 @@ from reproduce.protocols import (
     TABLE1,
     Comparison,
     GradientDescent,
+    HeatRegularizationByRobbinsMonro,
     LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
+    Method,
     Training,
 )
 
 
 def test_table1_is_the_papers() -> None:
-    training, importance = TABLE1.training, TABLE1.methods["is"]
+    training = TABLE1.training
     assert (training.batch_size, training.updates, training.test_images) == (20, 500, 1000)
-    assert TABLE1.methods["sgd"] == GradientDescent(learning_rate=0.01)
-    assert importance == LocalEntropyByImportanceSampling(tau=0.01, samples=1000)
+    assert TABLE1.methods == {
+        "sgd": GradientDescent(learning_rate=0.01),
+        "is": LocalEntropyByImportanceSampling(tau=0.01, samples=1000, loss_multiplier=1),
+        "sgld": LocalEntropyBySGLD(0.01, 1000, 1000.0, "langevin", persistent=True, restart=True),
+        "hr": HeatRegularizationByRobbinsMonro(0.01, 30, 30, c=0.1, alpha=0.7, growing=False),
+        "sgld-linear": LocalEntropyBySGLD(0.01, 1000, 1000.0, "linear"),
+    }
+    assert list(TABLE1.methods) == ["sgd", "is", "sgld", "hr", "sgld-linear"]
     assert {0, 100, 200, 300, 400, 500} <= set(training.evaluations)
 
 
@@ -45,22 +54,63 @@ def test_training_refuses(values: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "1", True])
-@pytest.mark.parametrize("name", ["tau", "loss_multiplier"])
-def test_importance_sampling_refuses(name: str, bad: Any) -> None:
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        (GradientDescent, "learning_rate"),
+        (LocalEntropyByImportanceSampling, "tau"),
+        (LocalEntropyByImportanceSampling, "loss_multiplier"),
+        (LocalEntropyBySGLD, "tau"),
+        (LocalEntropyBySGLD, "offset"),
+        (HeatRegularizationByRobbinsMonro, "tau"),
+        (HeatRegularizationByRobbinsMonro, "c"),
+    ],
+)
+def test_methods_refuse_numbers_that_are_not_positive(
+    method: type[Method], name: str, bad: Any
+) -> None:
     with pytest.raises(
         ValueError, match=f"`{name}` must be positive and finite. Received: {name}="
     ):
-        LocalEntropyByImportanceSampling(**{name: bad})
+        method(**{name: bad})
 
 
-def test_with_budget_leaves_methods_without_samples_alone() -> None:
-    small = TABLE1.with_budget(updates=10, samples=5)
+@pytest.mark.parametrize(
+    ("method", "values", "message"),
+    [
+        (LocalEntropyByImportanceSampling, {"samples": 0}, "`samples` must be a positive integer"),
+        (
+            LocalEntropyBySGLD,
+            {"samples": 1},
+            "`samples` must be an integer of at least 2. Received: samples=1",
+        ),
+        (LocalEntropyBySGLD, {"noise": "white"}, "`noise` must be one of langevin, linear"),
+        (LocalEntropyBySGLD, {"persistent": 1}, "`persistent` must be True or False"),
+        (LocalEntropyBySGLD, {"restart": "no"}, "`restart` must be True or False"),
+        (HeatRegularizationByRobbinsMonro, {"steps": 0}, "`steps` must be a positive integer"),
+        (HeatRegularizationByRobbinsMonro, {"samples": 0}, "`samples` must be a positive integer"),
+        (HeatRegularizationByRobbinsMonro, {"growing": 1}, "`growing` must be True or False"),
+        (HeatRegularizationByRobbinsMonro, {"alpha": 0.5}, r"`alpha` must be in \(1/2, 1\]"),
+    ],
+)
+def test_methods_refuse(method: type[Method], values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        method(**values)
+
+
+def test_with_budget_keeps_the_methods_gradients_equivalent() -> None:
+    small = TABLE1.with_budget(updates=10, samples=40)
     assert small.training.updates == 10
     assert small.methods == {
         "sgd": GradientDescent(),
-        "is": LocalEntropyByImportanceSampling(samples=5),
+        "is": LocalEntropyByImportanceSampling(samples=40),
+        "sgld": LocalEntropyBySGLD(samples=40),
+        "hr": HeatRegularizationByRobbinsMonro(steps=6, samples=6),
+        "sgld-linear": LocalEntropyBySGLD(samples=40, noise="linear"),
     }
     assert TABLE1.with_budget() == TABLE1
+    assert TABLE1.with_budget(samples=1000) == TABLE1
+    assert HeatRegularizationByRobbinsMonro().with_samples(1).steps == 1
 
 
 def test_with_methods_keeps_the_order_asked_for() -> None:
@@ -73,15 +123,22 @@ def test_with_methods_keeps_the_order_asked_for() -> None:
 
 def test_differences_name_every_departure_once() -> None:
     assert TABLE1.differences(TABLE1) == []
-    assert QUICK_TABLE1.differences(TABLE1)[0] == "updates=100"
+    assert list(map(str, QUICK_TABLE1.differences(TABLE1))) == [
+        "updates=100",
+        "samples=50 (is sgld sgld-linear)",
+        "steps=7 (hr)",
+        "samples=7 (hr)",
+    ]
     other = Comparison(
-        Training(initialization="normal"), {"is": LocalEntropyByImportanceSampling(samples=7)}
+        Training(initialization="normal"), {"sgld": LocalEntropyBySGLD(persistent=False)}
     )
-    assert other.differences(TABLE1) == ["initialization=normal", "samples=7 (is)"]
+    differences = list(map(str, other.differences(TABLE1)))
+    assert differences == ["initialization=normal", "persistent=false (sgld)"]
 
 
-def test_configuration_holds_every_field() -> None:
-    configuration = TABLE1.cases()["is"].configuration()
-    method = {field.name for field in dataclasses.fields(LocalEntropyByImportanceSampling)}
+@pytest.mark.parametrize("name", TABLE1.methods)
+def test_configuration_holds_every_field(name: str) -> None:
+    configuration = TABLE1.cases()[name].configuration()
+    method = {field.name for field in dataclasses.fields(TABLE1.methods[name])}
     assert set(configuration["training"]) == {field.name for field in dataclasses.fields(Training)}
     assert set(configuration["method"]) == {"name", *method}

@@ -10,8 +10,9 @@ from reproduce import records, strict_json
 from reproduce.protocols import TABLE1
 from reproduce.records import Record, Run, StorageError, Store
 
-CONFIGURATION = TABLE1.cases()["is"].configuration() | {"execution": {"threads": 2}}
-RUN = Run("table1", "is", 0, CONFIGURATION)
+EXECUTION = {"threads": 2, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+CONFIGURATION = TABLE1.cases()["sgld"].configuration() | {"execution": EXECUTION}
+RUN = Run("table1", "sgld", 0, CONFIGURATION)
 RECORD = Record(RUN, {"numpy": "2"}, {"status": "completed", "loss": [1.0, float("inf")]})
 
 
@@ -30,6 +31,8 @@ def _variants(value: Any) -> Any:
     match value:
         case str():
             return value + "x"
+        case bool():
+            return not value
         case list():
             return [*value, 1]
         case _:

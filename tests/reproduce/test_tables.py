@@ -32,7 +32,7 @@ def test_markdown_shows_paper_mean_deviation_and_difference() -> None:
     assert _cells(text, 4)[1:3] == ["difference", "-0.100"]
     assert _cells(text, 4)[-1] == "+0.030"
     assert "NOT the paper's" not in text
-    assert "R8: Glorot uniform" in text
+    assert "R8: initial weights: Glorot uniform" in text
     assert "2 threads on a processor" in text
 
 
@@ -51,12 +51,21 @@ def test_markdown_shows_missing_and_diverged() -> None:
 
 def test_markdown_of_another_budget_says_so() -> None:
     text = _markdown(QUICK_TABLE1, [], (0,))
-    assert "**NOT the paper's budget: updates=100, samples=50 (is)**" in text
+    assert "**NOT the paper's budget: updates=100, samples=50 (is sgld sgld-linear)," in text
+
+
+def test_markdown_names_the_reading_of_each_row() -> None:
+    text = _markdown(TABLE1, [record(TABLE1, "sgld", 0, {100: 0.6})], (0,))
+    assert (
+        "R1: standard deviation of Algorithm 3's noise: eps_j (noise=linear; sgld-linear)" in text
+    )
+    assert "(persistent=true; sgld sgld-linear)" in text
+    assert "SGLD: noise in 6,010-6,210 of 159,010 dimensions, loop compiled by XLA" in text
 
 
 def test_frame_is_written_beside_the_markdown(tmp_path: Path) -> None:
     rows = summarise([record(TABLE1, "is", 0, {100: 0.3})], TABLE1, (0, 1))
-    frame = tables.accuracy_frame(rows, paper.TABLE1, TABLE1, Budget((), ""))
+    frame = tables.accuracy_frame(rows, paper.TABLE1, TABLE1, Budget())
     written = tables.write("text\n", frame, tmp_path / "new" / "table1")
     assert [path.name for path in written] == ["table1.md", "table1.csv"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["table1.csv", "table1.md"]
@@ -65,6 +74,9 @@ def test_frame_is_written_beside_the_markdown(tmp_path: Path) -> None:
     assert read.loc[("is", 100), "missing_seeds"] == "1"
     assert read.loc[("sgd", 500), "paper"] == 0.87
     assert read["mean"].isna()["sgd", 500]
+    assert read.loc[("sgld-linear", 100), "readings"] == (
+        "noise=linear persistent=true initialization=glorot_uniform restart=true test_draw=per_seed"
+    )
 
 
 def test_published_row_of_a_variant_is_its_methods() -> None:

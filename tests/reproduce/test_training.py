@@ -3,12 +3,15 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from reproduce import methods, networks, training
+from reproduce import networks, training
 from reproduce.protocols import (
     Case,
     GradientDescent,
+    HeatRegularizationByRobbinsMonro,
     LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
     Method,
     Training,
 )
@@ -19,11 +22,25 @@ DATA = stripes()
 SETUP = Training(updates=12, test_images=50, evaluate_every=5, tabulated=(7,))
 SMALL_SETUP = Training(updates=3, test_images=20, evaluate_every=2, tabulated=(3,))
 SGD = GradientDescent(learning_rate=0.1)
-IS = LocalEntropyByImportanceSampling(samples=4)
+HR = HeatRegularizationByRobbinsMonro(steps=2, samples=2)
+METHODS = {
+    "sgd": SGD,
+    "is": LocalEntropyByImportanceSampling(samples=4),
+    "sgld": LocalEntropyBySGLD(samples=4),
+    "hr": HR,
+}
 
 
-def _train(method: Method, setup: Training = SETUP, seed: int = 0) -> dict[str, Any]:
-    return dict(training.train(Case(setup, method), seed, DATA, lambda updates: None)[0])
+def _train(
+    method: Method, setup: Training = SETUP, seed: int = 0, subspace: str | bool = "auto"
+) -> dict[str, Any]:
+    return dict(training.train(Case(setup, method), seed, DATA, lambda updates: None, subspace)[0])
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, dict[str, Any]]:
+    """What a short run of each method came to; tracing one costs seconds."""
+    return {name: _train(method, SMALL_SETUP) for name, method in METHODS.items()}
 
 
 def test_train_is_gradient_descent_on_the_seeds_minibatches() -> None:
@@ -50,17 +67,38 @@ def test_train_is_gradient_descent_on_the_seeds_minibatches() -> None:
     np.testing.assert_allclose(result["curve"]["loss"][1:], means, rtol=1e-5)
 
 
-def test_train_methods_of_a_seed_share_their_start() -> None:
-    start = [_train(method, SMALL_SETUP)["curve"]["accuracy"][0] for method in (SGD, IS)]
-    assert start[0] == start[1]
-    assert _train(SGD, SMALL_SETUP, seed=1)["curve"]["accuracy"][0] != start[0]
+def test_train_methods_of_a_seed_share_their_start(results: dict[str, dict[str, Any]]) -> None:
+    (start,) = {result["curve"]["accuracy"][0] for result in results.values()}
+    assert _train(SGD, SMALL_SETUP, seed=1)["curve"]["accuracy"][0] != start
 
 
-def test_train_keeps_the_diagnostics() -> None:
-    reported = _train(IS, SMALL_SETUP)["diagnostics"]
-    assert len(reported["effective_sample_size"]) == 2
-    assert all(1 <= size <= 4 for size in reported["effective_sample_size"])
-    assert _train(SGD, SMALL_SETUP)["diagnostics"] == {}
+def test_train_methods_go_ways_of_their_own(results: dict[str, dict[str, Any]]) -> None:
+    assert all(result["status"] == "completed" for result in results.values())
+    assert len({tuple(result["curve"]["loss"]) for result in results.values()}) == len(METHODS)
+
+
+def test_train_keeps_the_diagnostics(results: dict[str, dict[str, Any]]) -> None:
+    own = {
+        "is": {"effective_sample_size", "local_entropy", "standard_error", "non_finite"},
+        "sgld": {"standard_error", "non_finite"},
+        "hr": {"residual", "non_finite"},
+    }
+    common = {"step_norm", "dimensions", "sampled_dimensions", "compiled"}
+    assert results["sgd"]["diagnostics"] == {}
+    for name, names in own.items():
+        reported = results[name]["diagnostics"]
+        assert reported.keys() == common | names
+        assert reported["dimensions"] == [159010, 159010]
+        assert max(reported["sampled_dimensions"]) <= 20 * 200 + 200 + 2010
+        assert reported["compiled"] == [1, 1]
+        assert min(reported["step_norm"]) > 0
+    assert all(1 <= size <= 4 for size in results["is"]["diagnostics"]["effective_sample_size"])
+
+
+def test_train_in_all_weights(results: dict[str, dict[str, Any]]) -> None:
+    plain = _train(HR, SMALL_SETUP, subspace=False)
+    assert plain["diagnostics"]["sampled_dimensions"] == [159010, 159010]
+    assert plain["curve"]["loss"] != results["hr"]["curve"]["loss"]
 
 
 def test_train_test_images_drawn_at_each_evaluation() -> None:
@@ -81,12 +119,15 @@ def test_train_diverged_run_stops_and_says_where() -> None:
 def test_train_estimate_that_finds_nothing_finite_is_divergence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    too_wide = LocalEntropyByImportanceSampling(tau=1e38, samples=2)
-    result = _train(too_wide, SMALL_SETUP)
+    result = _train(HeatRegularizationByRobbinsMonro(tau=1e38, steps=2, samples=2), SMALL_SETUP)
     assert (result["status"], result["diverged_at"]) == ("diverged", 1)
-    monkeypatch.setattr(methods, "failure", lambda optimizer: "another message")
-    with pytest.raises(Exception, match="ImportanceSampling"):
-        _train(too_wide, SMALL_SETUP)
+
+    def fit(*args: Any, **kwargs: Any) -> None:
+        raise tf.errors.InvalidArgumentError(None, None, "shapes do not match")
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shapes do not match"):
+        _train(HR, SMALL_SETUP)
 
 
 def test_train_reports_every_update_and_times_them() -> None:

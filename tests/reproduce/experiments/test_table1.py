@@ -4,23 +4,25 @@ from pathlib import Path
 
 import pytest
 
+from reproduce import readings
 from reproduce.experiments import table1
 from reproduce.protocols import (
+    TABLE1,
     Comparison,
     GradientDescent,
-    LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
     Training,
 )
 from reproduce.records import Store
 from reproduce.runner import run_missing
-from tests.reproduce._examples import stripes
+from tests.reproduce._examples import record, stripes
 from tests.reproduce._invocation import Lines
 
 TINY = Comparison(
     Training(updates=4, test_images=50, evaluate_every=2, tabulated=(2, 4)),
-    {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling(samples=3)},
+    {"sgd": GradientDescent(), "sgld": LocalEntropyBySGLD(samples=3)},
 )
-EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
 ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
 
 
@@ -33,25 +35,46 @@ def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[P
 
 
 def test_records_do_not_depend_on_order_or_company(tmp_path: Path) -> None:
-    first = _run(tmp_path / "one", (0,), ("sgd", "is"))
-    second = _run(tmp_path / "two", (1, 0), ("is", "sgd"))
+    first = _run(tmp_path / "one", (0,), ("sgd", "sgld"))
+    _run(tmp_path / "two", (1,), ("sgd",))
+    second = _run(tmp_path / "two", (0,), ("sgld", "sgd"))
     assert first.items() <= second.items()
-    assert len(set(second.values())) == 4
+    assert len(set(second.values())) == 3
 
 
 def test_render_shows_what_there_is(tmp_path: Path) -> None:
     _run(tmp_path, (0,), ("sgd",))
     records = Store(tmp_path, warn=pytest.fail).scan(table1.NAME)
-    text, written = table1.render(records, TINY, (0, 1), tmp_path, tmp_path / "figures")
+    text, written = table1.render(records, TINY, (0, 1), "auto", tmp_path, tmp_path / "figures")
     assert "SGD: 1 of 2 runs; missing: seed 1" in text
     assert "NOT the paper's budget" in text
     assert all("updates-4" in path.name for path in written)
-    again = table1.render(records, TINY, (0, 1), tmp_path / "b", tmp_path / "b" / "figures")[1]
+    again = table1.render(
+        records, TINY, (0, 1), "auto", tmp_path / "b", tmp_path / "b" / "figures"
+    )[1]
     assert all(filecmp.cmp(*pair, shallow=False) for pair in zip(written, again, strict=True))
 
 
+def test_jobs_carry_the_execution_and_the_reading_in_their_keys() -> None:
+    def keys(comparison: Comparison, subspace: str | bool) -> set[str]:
+        execution = EXECUTION | {"subspace": subspace}
+        return {job.run.key for job in table1.jobs(comparison, (0,), execution, stripes)}
+
+    linear = readings.choose(TINY, {"noise": "linear"})
+    assert len(keys(TINY, "auto") | keys(TINY, False)) == 4
+    assert len(keys(TINY, "auto") | keys(linear, "auto")) == 3
+
+
+def test_render_keeps_runs_in_all_weights_apart(tmp_path: Path) -> None:
+    plain = [record(TABLE1, "is", 0, {0: 0.1, 500: 0.8}, subspace=False)]
+    assert not table1.has_records(plain, TABLE1)
+    text, written = table1.render(plain, TABLE1, None, False, tmp_path, tmp_path)
+    assert "0.800" in text
+    assert {path.stem for path in written} == {"table1-subspace-false", "figure4-subspace-false"}
+
+
 def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
-    text, written = table1.render([], TINY, None, tmp_path, tmp_path)
+    text, written = table1.render([], TINY, None, "auto", tmp_path, tmp_path)
     assert [path.suffix for path in written] == [".md", ".csv"]
     assert "missing" in text
     assert not table1.has_records([], TINY)

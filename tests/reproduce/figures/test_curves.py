@@ -21,7 +21,7 @@ def _rows() -> list[Row]:
 
 
 def test_draw_writes_both_kinds_and_the_plotted_values(tmp_path: Path) -> None:
-    written = curves.draw("Figure 4", _rows(), paper.TABLE1, Budget((), ""), tmp_path / "figure4")
+    written = curves.draw("Figure 4", _rows(), paper.TABLE1, Budget(), tmp_path / "figure4")
     assert [path.name for path in written] == ["figure4.png", "figure4.pdf", "figure4.csv"]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written}
     values = pd.read_csv(tmp_path / "figure4.csv").set_index(["method", "update"])
