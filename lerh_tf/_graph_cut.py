@@ -7,6 +7,8 @@ import tensorflow as tf
 
 _HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
 _SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+# Counted as stateful since nobody knows what they do; a loss that is one may well be a function.
+_PYTHON = frozenset({"PyFunc", "EagerPyFunc"})
 # Small constants travel with the piece, large ones are passed to it.
 _SMALL_CONSTANT_BYTES = 4096
 EXPLICIT_DOOR = (
@@ -177,6 +179,13 @@ class Cut:
                 f"'{self._labels[touched[0]]}' by its handle, which can't be redirected to other "
                 f"values. {EXPLICIT_DOOR}"
             )
+        is_stateful = self._graph.get_operation_by_name(node.name).op_def.is_stateful
+        if is_stateful and node.op not in _PYTHON:
+            raise ReplayError(
+                f"Between the weights and the loss stands operation '{node.name}' ({node.op}), "
+                "which has a state or an effect of its own, so each evaluation would differ. "
+                f"{EXPLICIT_DOOR}"
+            )
 
 
 def node_name(source: str) -> str:
@@ -193,3 +202,9 @@ def data_inputs(node: Any) -> Iterator[str]:
 
 def _is_small_constant(node: Any) -> bool:
     return node.op == "Const" and node.attr["value"].ByteSize() <= _SMALL_CONSTANT_BYTES
+
+
+def is_assignment(node: Any) -> bool:
+    """Returns whether a node writes to the variable whose handle is its first input."""
+    is_assign = node.op.startswith("Assign") and node.op.endswith("VariableOp")
+    return is_assign or node.op.startswith("ResourceScatter")

@@ -17,7 +17,14 @@ from typing import Any, Self, TypeAlias
 import keras
 import tensorflow as tf
 
-from lerh_tf._graph_cut import EXPLICIT_DOOR, Cut, ReplayError, node_name, tensor_name
+from lerh_tf._graph_cut import (
+    EXPLICIT_DOOR,
+    Cut,
+    ReplayError,
+    is_assignment,
+    node_name,
+    tensor_name,
+)
 
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
@@ -33,13 +40,17 @@ class CapturedLoss:
 
     Args:
         loss: scalar symbolic tensor, the minibatch loss; any floating dtype.
+        since: number of the graph's operations that belong to earlier weight updates.
+
+    Attributes:
+        assigned: names of the nodes whose resource this weight update has assigned to so far.
 
     Raises:
         ReplayError: `loss` is an eager tensor, which has no graph to replay.
         ValueError: `loss` is no scalar.
     """
 
-    def __init__(self, loss: tf.Tensor):
+    def __init__(self, loss: tf.Tensor, since: int = 0):
         if not tf.is_symbolic_tensor(loss):
             raise ReplayError(
                 "The loss was computed eagerly, so there is no graph to replay at other weights "
@@ -53,6 +64,9 @@ class CapturedLoss:
         self.name = tf.identity(loss).name
         # Taken now: a later `tape.gradient` rewrites control flow in place.
         self.graph_def = self.graph.as_graph_def()
+        self.assigned = frozenset(
+            node_name(node.input[0]) for node in self.graph_def.node[since:] if is_assignment(node)
+        )
 
 
 class Objective(abc.ABC):
@@ -153,6 +167,7 @@ class ReplayedLoss(Objective):
         """
         handles = [_handle_name(captured.graph, variable) for variable in variables]
         labels = [getattr(variable, "path", variable.name) for variable in variables]
+        _check_unassigned(captured, handles, labels)
         dtypes = [native(variable).dtype for variable in variables]
         return cls._cut(captured, handles, [], labels, dtypes)
 
@@ -310,6 +325,18 @@ def _check_same_graph(captured: CapturedLoss) -> None:
             "`apply` runs in, so it is not the loss of this weight update. Call both in the same "
             f"`tf.function`. Received: loss graph={captured.graph}, current graph={current}"
         )
+
+
+def _check_unassigned(
+    captured: CapturedLoss, handles: Sequence[str], labels: Sequence[str]
+) -> None:
+    for handle, label in zip(handles, labels, strict=True):
+        if handle in captured.assigned:
+            raise ReplayError(
+                f"The weight '{label}' is assigned to before the loss is computed, as "
+                "`keras.layers.SpectralNormalization` does, so the loss at other weights is not "
+                f"the one that its graph would give. {EXPLICIT_DOOR}"
+            )
 
 
 def _handle_name(graph: tf.Graph, variable: Variable) -> str:

@@ -4,6 +4,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -18,9 +19,15 @@ class CapturedLosses:
 
     def __init__(self) -> None:
         self._losses: dict[int, CapturedLoss] = {}
+        self._operations: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
 
-    def put(self, loss: CapturedLoss) -> None:
-        self._losses[threading.get_ident()] = loss
+    def put(self, loss: tf.Tensor) -> None:
+        since = self._operations.get(loss.graph, 0) if tf.is_symbolic_tensor(loss) else 0
+        self._losses[threading.get_ident()] = CapturedLoss(loss, since)
+
+    def end_update(self, graph: tf.Graph) -> None:
+        """Notes that what `graph` holds so far belongs to earlier weight updates."""
+        self._operations[graph] = len(graph.get_operations())
 
     def take(self) -> CapturedLoss:
         try:

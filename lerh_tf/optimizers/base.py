@@ -12,7 +12,7 @@ from lerh_tf._compilation import is_compilable
 from lerh_tf.kernels.base import Estimate, Kernel, deserialized, dot, size_of, widest_dtype
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.noise import PhiloxNoise, working_dtype
-from lerh_tf.objective import CapturedLoss, Objective, ReplayedLoss, Variable, native
+from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
 from lerh_tf.optimizers._arguments import SEEDS, as_float, as_tensor, checked_seed, checked_subspace
 from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps
 from lerh_tf.schedules import Schedule, is_schedule
@@ -144,7 +144,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         Raises:
             ReplayError: the loss was computed eagerly.
         """
-        self._captured.put(CapturedLoss(loss))
+        self._captured.put(loss)
         return tf.stop_gradient(loss)
 
     @tf.autograph.experimental.do_not_convert
@@ -168,6 +168,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             self._trainable_variables if trainable_variables is None else trainable_variables
         )
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
+        self._captured.end_update(captured.graph)
 
     @tf.autograph.experimental.do_not_convert
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:

@@ -290,3 +290,15 @@ def test_unused_weight_stays_and_keras_warns() -> None:
         after = state_of(model.trainable_variables)
         assert sum(bool(np.any(a != b)) for a, b in zip(before, after, strict=True)) == 2
         np.testing.assert_array_equal(model.unused.kernel.numpy(), kernel)
+
+
+def test_random_draw_that_depends_on_the_weights_is_refused() -> None:
+    w = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def step() -> None:
+        loss = tf.reduce_sum(tf.random.poisson([], tf.exp(w)))
+        ReplayedLoss.of_variables(CapturedLoss(loss), [w])
+
+    with pytest.raises(ReplayError, match=r"RandomPoissonV2\), which has a state"):
+        step()
