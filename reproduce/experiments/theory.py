@@ -1,0 +1,179 @@
+"""The theorems as numbers: a table with one row per statement of Sections 2-5."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reproduce import tables
+from reproduce.records import Record, Run
+from reproduce.runner import Job, Outcome, Report
+from reproduce.theory import table
+from reproduce.theory.protocol import KERNELS, QUICK_THEORY, THEORY, Theory, configuration
+
+NAME = "theory"
+
+_GROWING_STEPS = 200
+_EXACT_SEED = 0
+
+
+def jobs(theory: Theory, seeds: Sequence[int], execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the runs: what is exact once, what draws noise once per seed.
+
+    Args:
+        theory: Where and how everything is measured.
+        seeds: Of the estimators' noise.
+        execution: How this process executes: part of each run's configuration.
+    """
+    cases = cases_of(theory)
+    return [
+        Job(
+            run=Run(NAME, name, seed, settings | {"execution": dict(execution)}),
+            steps=1,
+            execute=partial(run, theory, name, seed),
+        )
+        for name, settings in cases.items()
+        for seed in (seeds if is_random(name) else (_EXACT_SEED,))
+    ]
+
+
+def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
+    """Returns each case's configuration; a case is named `part` or `part.function[.kernel]`."""
+    sites = {site.function: configuration(site) for site in theory.sites}
+    exact = {
+        f"{part}.{function}": settings
+        for part in ("identities", "algorithm1", "algorithm2")
+        for function, settings in sites.items()
+    }
+    estimation = configuration(theory.estimation)
+    starts = estimation.pop("starts")
+    estimated = {
+        f"estimated.{function}.{kernel}": estimation | {"starts": starts[function]}
+        for function in starts
+        for kernel in KERNELS
+    }
+    rest = {
+        "readings": {},
+        "growing-steps": {"steps": _GROWING_STEPS},
+        "minibatches": configuration(theory.minibatches),
+    }
+    return exact | rest | estimated
+
+
+def is_random(case: str) -> bool:
+    """Whether a case's numbers depend on the seed."""
+    return case.partition(".")[0] in ("estimated", "minibatches")
+
+
+def run(theory: Theory, case: str, seed: int, report: Report) -> Outcome:
+    """Measures one case.
+
+    Returns:
+        The record's result, with the measured numbers by name under `measures`, and no timings.
+    """
+    part, _, detail = case.partition(".")
+    measures = _PARTS[part](theory, detail, seed)
+    report(1)
+    return {"status": "completed", "measures": measures}, {}
+
+
+def render(
+    records: Sequence[Record], theory: Theory, seeds: Sequence[int] | None, output: Path
+) -> tuple[str, list[Path]]:
+    """Writes the table from the records.
+
+    Args:
+        records: Any records of this experiment; those of other configurations are left out.
+        theory: What is shown, run or not.
+        seeds: The seeds shown; `None`: all there are.
+        output: Folder of the table.
+
+    Returns:
+        The table as Markdown, and the files written.
+    """
+    found = _measured(records, theory, seeds)
+    rows = table.rows(found)
+    suffix = "" if theory == THEORY else "-quick" if theory == QUICK_THEORY else "-other"
+    text = table.markdown(rows, theory, table.environments(records), is_full=theory == THEORY)
+    return text, tables.write(text, table.frame(rows), output / f"theory{suffix}")
+
+
+def has_records(records: Sequence[Record], theory: Theory) -> bool:
+    """Whether any record belongs to this protocol."""
+    return bool(_measured(records, theory, None))
+
+
+def _measured(
+    records: Sequence[Record], theory: Theory, seeds: Sequence[int] | None
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The measures of each case, one mapping per seed."""
+    cases = cases_of(theory)
+    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for record in records:
+        case, seed = record.run.case, record.run.seed
+        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
+        wanted = seeds is None or seed in seeds or not is_random(case)
+        if wanted and cases.get(case) == settings:
+            found.setdefault(case, {}).setdefault(seed, record.result["measures"])
+    return {case: [by_seed[seed] for seed in sorted(by_seed)] for case, by_seed in found.items()}
+
+
+# The parts load TensorFlow, so that each is imported when it runs: rendering needs none of them.
+
+
+def _identities(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import identities
+
+    return identities.measure(_site(theory, function))
+
+
+def _algorithm1(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import descent
+
+    return descent.measure(_site(theory, function), "local_entropy")
+
+
+def _algorithm2(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import descent
+
+    return descent.measure(_site(theory, function), "heat")
+
+
+def _readings(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import readings
+
+    return readings.measure()
+
+
+def _growing_steps(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import kernels
+
+    return kernels.growing_steps(_GROWING_STEPS)
+
+
+def _estimated(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import kernels
+
+    function, _, kernel = detail.partition(".")
+    return kernels.measure(theory.estimation, function, kernel, seed)
+
+
+def _minibatches(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
+    from reproduce.theory import minibatches
+
+    return minibatches.measure(theory.minibatches, seed)
+
+
+def _site(theory: Theory, function: str) -> Any:
+    return next(site for site in theory.sites if site.function == function)
+
+
+_PARTS: Mapping[str, Callable[[Theory, str, int], Mapping[str, Any]]] = {
+    "identities": _identities,
+    "algorithm1": _algorithm1,
+    "algorithm2": _algorithm2,
+    "readings": _readings,
+    "growing-steps": _growing_steps,
+    "estimated": _estimated,
+    "minibatches": _minibatches,
+}

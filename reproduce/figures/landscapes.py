@@ -1,0 +1,152 @@
+"""A loss on R^2 beside its regularization as maps, minima marked, and a cut through both."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+
+from reproduce import tables
+from reproduce.figures import style
+from reproduce.records import Record
+
+SYMBOLS = {"local_entropy": r"$F_\tau$", "heat": r"$F^H_\tau$"}
+"""How the regularizations are written."""
+
+_NAMES = {"f": "loss $f$"} | {
+    "local_entropy": r"local entropy $F_\tau$",
+    "heat": r"heat regularization $F^H_\tau$",
+}
+# Each regularization has the colour of a method that minimises it.
+_COLOURS = {"f": "0.2", "local_entropy": style.COLOURS["sgld"], "heat": style.COLOURS["hr"]}
+_DASHES = {"f": "-", "local_entropy": "--", "heat": "-."}
+_COLOUR_MAP = "cividis"
+_LEVELS = 14
+_MINIMUM: dict[str, Any] = {
+    "marker": "o",
+    "linestyle": "none",
+    "markersize": 4,
+    "markerfacecolor": "white",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.7,
+}
+_DEEPEST = _MINIMUM | {"marker": "*", "markersize": 10}
+
+
+def draw(name: str, record: Record, stem: Path) -> list[Path]:
+    """Draws Figure 1 or 2 into `stem.png` and `stem.pdf`, the plotted values into `stem.csv`.
+
+    Args:
+        name: `"figure1"` or `"figure2"`.
+        record: Of that figure.
+        stem: The files' path without suffix.
+
+    Returns:
+        The files written.
+    """
+    settings, result = record.run.configuration, record.result
+    shown = ("f", settings["regularization"])
+    maps = {each: np.array(result["maps"][each]) for each in shown}
+    figure = style.new_figure(width=5.5, height=5.3)
+    with style.settings():
+        panels = figure.subplot_mosaic([["f", "map"], ["cut", "cut"]], height_ratios=(1.35, 1))
+        limits = _limits(maps)
+        for key, each in zip(("f", "map"), shown, strict=True):
+            image = _map(panels[key], result, maps[each], limits)
+            panels[key].set_title(_title(key, each), fontsize=9)
+            _mark(panels[key], result["minima"], each)
+            _trace(panels[key], settings["cut"])
+        panels["map"].set_ylabel("")
+        bar = figure.colorbar(image, ax=[panels["f"], panels["map"]], aspect=18, pad=0.02)
+        bar.set_label("value (nats)")
+        _cut(panels["cut"], result["cut"], shown[1], settings["tau"])
+        handles = panels["f"].get_legend_handles_labels()[0]
+        handles += panels["cut"].get_legend_handles_labels()[0]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
+    values = stem.with_name(stem.name + ".csv")
+    tables.write_text(values, _plotted(result, shown).to_csv(index=False, lineterminator="\n"))
+    return [*style.save(figure, stem), values]
+
+
+def _limits(maps: Mapping[str, Any]) -> tuple[float, float]:
+    """The colours' range, the same in both maps."""
+    return min(float(each.min()) for each in maps.values()), max(
+        float(each.max()) for each in maps.values()
+    )
+
+
+def _map(
+    axes: Axes, result: Mapping[str, Any], values: Any, limits: tuple[float, float]
+) -> AxesImage:
+    axis = np.array(result["axis"])
+    extent = (axis[0], axis[-1], axis[0], axis[-1])
+    image = axes.imshow(
+        values.T,
+        origin="lower",
+        extent=extent,
+        cmap=_COLOUR_MAP,
+        vmin=limits[0],
+        vmax=limits[1],
+        interpolation="bicubic",
+    )
+    levels = np.linspace(*limits, _LEVELS)
+    axes.contour(axis, axis, values.T, levels, colors="white", linewidths=0.4, linestyles="solid")
+    axes.grid(visible=False)
+    axes.set_xlabel("$x_1$")
+    axes.set_ylabel("$x_2$")
+    return image
+
+
+def _title(key: str, name: str) -> str:
+    return f"({'a' if key == 'f' else 'b'}) {_NAMES[name]}"
+
+
+def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:
+    x, y, _ = np.array(minima[name]).T
+    axes.plot(x[1:], y[1:], label="local minimum", **_MINIMUM)
+    axes.plot(x[:1], y[:1], label="deepest minimum", **_DEEPEST)
+
+
+def _trace(axes: Axes, cut: Any) -> None:
+    x, y = np.array(cut).T
+    axes.plot(x, y, color="white", linestyle=":", linewidth=1.0)
+
+
+def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) -> None:
+    for name in ("f", "local_entropy", "heat"):
+        axes.plot(
+            cut["distance"],
+            cut[name],
+            color=_COLOURS[name],
+            linestyle=_DASHES[name],
+            linewidth=1.6 if name in ("f", regularization) else 0.9,
+            label=_NAMES[name],
+        )
+    axes.set_xlim(0, cut["distance"][-1])
+    axes.set_xlabel("distance along the dotted line")
+    axes.set_ylabel("value (nats)")
+    axes.set_title(rf"(c) along the dotted line; $\tau = {tau:g}$", fontsize=9)
+
+
+def _plotted(result: Mapping[str, Any], shown: tuple[str, ...]) -> pd.DataFrame:
+    axis, cut = result["axis"], result["cut"]
+    maps = [
+        {"panel": name, "x1": x1, "x2": x2, "value": result["maps"][name][i][j]}
+        for name in shown
+        for i, x1 in enumerate(axis)
+        for j, x2 in enumerate(axis)
+    ]
+    minima = [
+        {"panel": f"minima of {name}", "x1": x1, "x2": x2, "value": value}
+        for name in shown
+        for x1, x2, value in result["minima"][name]
+    ]
+    lines = [
+        {"panel": f"cut of {name}", "x1": x1, "x2": x2, "value": value}
+        for name in ("f", "local_entropy", "heat")
+        for (x1, x2), value in zip(cut["points"], cut[name], strict=True)
+    ]
+    return pd.DataFrame(maps + minima + lines)
