@@ -22,6 +22,7 @@ _OUTPUT = Path("results")
 _FIGURES = Path("figures")
 _SEEDS = (0, 1, 2)
 _QUICK_SEEDS = (0,)
+_KERNELS = ("sgld", "is", "hr")
 _BENCHMARK_SAMPLES = 1000
 _REPETITIONS = 5
 _SUBSPACES = {spelled(value): value for value in SUBSPACES}
@@ -152,6 +153,7 @@ def figures(*, output: Path = _OUTPUT, figures_dir: Annotated[Path | None, _sing
 @app.command
 def benchmark(
     *,
+    methods: Annotated[list[str] | None, _several] = None,
     samples: Annotated[int, _integers_only] = _BENCHMARK_SAMPLES,
     repetitions: Annotated[int, _integers_only] = _REPETITIONS,
     threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
@@ -161,6 +163,7 @@ def benchmark(
     """Time the plain kernels beside loops written by hand, in turns, as ratios.
 
     Args:
+        methods: Any of sgld, is, hr. [default: all]
         samples: Samples per weight update, as in table1. [default: 1000, the paper's]
         repetitions: Turns of each. [default: 5]
         threads: Threads. [default: 2]
@@ -168,12 +171,17 @@ def benchmark(
         data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]
     """
     with _usage_errors():
+        chosen = _KERNELS if methods is None else tuple(methods)
+        checks.distinct("methods", chosen)
+        for method in chosen:
+            checks.one_of("methods", method, _KERNELS)
         checks.integer_of_at_least("samples", samples, 2)
         checks.positive_integer("repetitions", repetitions)
         checks.positive_integer("threads", threads)
     from reproduce import commands
 
     text = commands.benchmark(
+        chosen,
         samples,
         repetitions,
         threads=threads,

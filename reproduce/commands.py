@@ -108,6 +108,7 @@ def draw_figures(*, output: Path, figures_dir: Path, console: Console) -> int:
 
 
 def benchmark(
+    chosen: tuple[str, ...],
     samples: int,
     repetitions: int,
     *,
@@ -116,9 +117,10 @@ def benchmark(
     data_dir: Path | None,
     console: Console,
 ) -> str:
-    """Times the plain kernels, writes the table and returns it.
+    """Times plain kernels, writes the table and returns it.
 
     Args:
+        chosen: Table 1's names of the methods.
         samples: Samples per weight update.
         repetitions: Turns of each kernel and of its bare loop.
         threads: Threads.
@@ -136,7 +138,7 @@ def benchmark(
     environment.prepare(threads)
     from reproduce.benchmark import plain
 
-    finished = plain.races(samples, repetitions, load_mnist(data_dir), console.print)
+    finished = plain.races(chosen, samples, repetitions, load_mnist(data_dir), console.print)
     table = plain.frame(finished)
     text = plain.markdown(table, repetitions, threads, environment.describe())
     _report(tables.write(text, table, output / "benchmark"), console)
