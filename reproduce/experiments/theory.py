@@ -15,6 +15,8 @@ NAME = "theory"
 
 _GROWING_STEPS = 200
 _EXACT_SEED = 0
+_SHARED = ("readings", "growing-steps")
+"""Parts that all protocols measure alike."""
 
 
 def jobs(theory: Theory, seeds: Sequence[int], execution: Mapping[str, Any]) -> list[Job]:
@@ -41,8 +43,8 @@ def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
     """Returns each case's configuration; a case is named `part` or `part.function[.kernel]`."""
     sites = {site.function: configuration(site) for site in theory.sites}
     exact = {
-        f"{part}.{function}": settings
-        for part in ("identities", "algorithm1", "algorithm2")
+        f"{name}.{function}": settings
+        for name in ("identities", "algorithm1", "algorithm2")
         for function, settings in sites.items()
     }
     estimation = configuration(theory.estimation)
@@ -62,7 +64,12 @@ def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
 
 def is_random(case: str) -> bool:
     """Whether a case's numbers depend on the seed."""
-    return case.partition(".")[0] in ("estimated", "minibatches")
+    return part(case) in ("estimated", "minibatches")
+
+
+def part(case: str) -> str:
+    """Returns the part that a case belongs to."""
+    return case.partition(".")[0]
 
 
 def run(theory: Theory, case: str, seed: int, report: Report) -> Outcome:
@@ -71,8 +78,8 @@ def run(theory: Theory, case: str, seed: int, report: Report) -> Outcome:
     Returns:
         The record's result, with the measured numbers by name under `measures`, and no timings.
     """
-    part, _, detail = case.partition(".")
-    measures = _PARTS[part](theory, detail, seed)
+    _, _, detail = case.partition(".")
+    measures = _PARTS[part(case)](theory, detail, seed)
     report(1)
     return {"status": "completed", "measures": measures}, {}
 
@@ -99,8 +106,8 @@ def render(
 
 
 def has_records(records: Sequence[Record], theory: Theory) -> bool:
-    """Whether any record belongs to this protocol."""
-    return bool(_measured(records, theory, None))
+    """Whether any record belongs to this protocol, and not to every one."""
+    return any(part(case) not in _SHARED for case in _measured(records, theory, None))
 
 
 def _measured(

@@ -98,13 +98,16 @@ def _compiled(function: Function, kernel: Kernel, tau: float, seed: int) -> Step
     """One weight update: (x, chain, update) to the next x and the chain's last state."""
     objective = LossFunction(lambda weights: function.loss(weights[0], tf), 1)
 
+    # Called as a concrete function, it is traced here and now.
+    point = tf.TensorSpec([function.dimension], tf.float64)
+
     @tf.function(autograph=False)
     def step(x: tf.Tensor, chain: tf.Tensor, update: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         noise = PhiloxNoise(seed, update, [x])
         found = kernel(objective, [x], tf.constant(tau, tf.float64), noise, [chain], update)
         return x + found.displacement[0], found.chain[0] if found.chain else x
 
-    return step
+    return step.get_concrete_function(point, point, tf.TensorSpec([], tf.int64))
 
 
 def _regularized(function: Function, tau: float, kernel: str, paths: Array) -> Array:

@@ -108,18 +108,23 @@ def _kernel_differences(
     setup: Minibatches, kernel: Kernel, batches: Sequence[Batch], everything: Batch, seed: int
 ) -> Array:
     """Mean displacement over the minibatches less the full data's, one for each noise."""
+    a, y = _data(setup, everything)
 
     @tf.function(autograph=False)
-    def displacement(a: tf.Tensor, y: tf.Tensor, update: tf.Tensor) -> tf.Tensor:
+    def displacement(shares: tf.Tensor, update: tf.Tensor) -> tf.Tensor:
         def loss(weights: Sequence[tf.Tensor]) -> tf.Tensor:
-            return setup.scale * tf.reduce_mean(_losses(weights[0], a, y, tf), axis=-1)
+            return setup.scale * tf.reduce_sum(shares * _losses(weights[0], a, y, tf))
 
         x, tau = tf.constant([setup.x], tf.float64), tf.constant(setup.tau, tf.float64)
         found = kernel(LossFunction(loss, 1), [x], tau, PhiloxNoise(seed, update, [x]), [x])
         return found.displacement[0][0]
 
+    data, number = tf.TensorSpec([len(everything)], tf.float64), tf.TensorSpec([], tf.int64)
+    traced = displacement.get_concrete_function(data, number)
+
     def moved(batch: Batch, update: int) -> float:
-        return float(displacement(*map(tf.constant, _data(setup, batch)), tf.constant(update)))
+        shares = np.isin(everything, batch) / len(batch)
+        return float(traced(tf.constant(shares), tf.constant(update, tf.int64)))
 
     return np.array(
         [

@@ -1,0 +1,56 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduce.experiments import theory
+from reproduce.records import Store
+from reproduce.runner import run_missing
+from reproduce.theory.protocol import KERNELS, THEORY, Estimation, Minibatches, Site, Theory
+from tests.reproduce._invocation import Lines
+
+TINY = Theory(
+    (Site("quadratic", (0.5,), ((2.0,),), steps=2),),
+    Estimation(samples=(4,), steps=2, repetitions=1, starts={"quadratic": ((2.0,),)}),
+    Minibatches(samples=10, repetitions=2, step_sizes=(0.08,)),
+)
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
+ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
+
+
+def test_every_part_runs_and_renders(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    jobs = theory.jobs(TINY, (0,), EXECUTION)
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    records = store.scan(theory.NAME)
+    assert len(records) == len(jobs)
+    text, written = theory.render(records, TINY, None, tmp_path)
+    assert "missing" not in text
+    assert "FAILS" not in text
+    assert [path.name for path in written] == ["theory-other.md", "theory-other.csv"]
+    assert theory.render(records, TINY, (0,), tmp_path)[0] == text
+    # Of another protocol, or another seed, nothing is taken for this one's.
+    assert not theory.has_records(records, THEORY)
+    assert "share of updates" not in theory.render(records, TINY, (1,), tmp_path)[0]
+
+
+def test_only_what_draws_noise_runs_per_seed() -> None:
+    once, thrice = (theory.jobs(TINY, seeds, EXECUTION) for seeds in ((0,), (0, 1, 2)))
+    random = len(KERNELS) + 1
+    assert len(thrice) - len(once) == 2 * random
+    assert len({job.run.key for job in thrice}) == len(thrice)
+
+
+def test_rendering_loads_no_tensorflow(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from reproduce.experiments import gaussians, landscapes, theory\n"
+        "theory.render([], theory.THEORY, None, Path(sys.argv[1]))\n"
+        "landscapes.render([], 'figure1', landscapes.FIGURES, Path(sys.argv[1]))\n"
+        "gaussians.render([], gaussians.Approximation(), Path(sys.argv[1]))\n"
+        "sys.exit('tensorflow' in sys.modules or 'lerh_tf' in sys.modules)"
+    )
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=root, check=True)
+    assert (tmp_path / "theory.md").exists()
