@@ -8,6 +8,7 @@ from lerh_tf._graph_cut import ReplayError
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
+from lerh_tf.objective import LossFunction, Objective
 from lerh_tf.optimizers.heat import HeatRegularization
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 from lerh_tf.optimizers.train_step import TrainStep
@@ -18,6 +19,8 @@ __all__ = [
     "HeatRegularization",
     "ImportanceSampling",
     "LocalEntropy",
+    "LossFunction",
+    "Objective",
     "ReplayError",
     "RobbinsMonro",
     "RobbinsMonroSteps",

@@ -74,3 +74,18 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
         allowed = ", ".join(f'"{choice}"' for choice in choices)
         raise ValueError(f"`{name}` must be one of {allowed}. Received: {name}={value!r}")
     return str(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Returns `value`, a bool.
+
+    Args:
+        name: the argument's name, for the message.
+        value: what the caller passed.
+
+    Raises:
+        ValueError: `value` is something else, however truthy.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+    return value

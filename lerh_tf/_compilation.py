@@ -13,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # list of them, and one operation too many would make a model fail that trains without.
 _COMPILABLE = frozenset(
     {
-        *("Abs", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "AvgPool"),
+        *("Abs", "Add", "AddN", "AddV2", "All", "Any", "AvgPool"),
         *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BroadcastTo", "Cast"),
         *("ClipByValue", "Concat", "ConcatV2", "Const", "Conv2D", "Cos", "Div", "DivNoNan"),
         *("Einsum", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Fill"),
@@ -38,8 +38,16 @@ def is_compilable(objective: Objective) -> bool:
         objective: the minibatch loss.
     """
     return isinstance(objective, ReplayedLoss) and all(
-        node.op in _COMPILABLE for node in objective.piece.node
+        node.op in _COMPILABLE and not _makes_integers(node) for node in objective.piece.node
     )
+
+
+def _makes_integers(node: Any) -> bool:
+    """Returns whether a node turns weights into what may be a size or an index.
+
+    XLA has neither shapes that depend on data nor a check of the bounds of an index.
+    """
+    return node.op == "Cast" and tf.as_dtype(node.attr["DstT"].type).is_integer
 
 
 def compiled(function: Function, objective: Objective) -> Function:

@@ -39,6 +39,7 @@ class Cut:
         piece: the nodes that depend on a weight; reads of weights are not among them.
         reads: names of the tensors that stand for a weight in `piece`, to its index.
         constants: names of the other tensors that `piece` needs from outside.
+        activations: the tensors of the graph that the nodes of `piece` computed in it.
 
     Raises:
         ReplayError: the loss depends on no weight; or between a weight and the loss stands
@@ -73,6 +74,12 @@ class Cut:
             )
         for name in self._dependent:
             self._add(self._nodes[name])
+        self.activations: list[tf.Tensor] = [
+            output
+            for name in self._dependent
+            for output in graph.get_operation_by_name(name).outputs
+            if output.dtype.is_floating
+        ]
 
     def _find_dependent(self, loss: str) -> list[str]:
         """Returns the loss's ancestors that depend on a weight, inputs before consumers."""
@@ -166,7 +173,7 @@ class Cut:
             self.constants.append(tensor_name(source))
 
     def _check_replayable(self, node: Any) -> None:
-        if any(value.HasField("func") for value in node.attr.values()):
+        if any(value.HasField("func") or value.list.func for value in node.attr.values()):
             raise ReplayError(
                 f"Between the weights and the loss stands a nested function: operation "
                 f"'{node.name}' ({node.op}), as LSTM, GRU, `tf.cond`, `tf.while_loop` and "

@@ -13,6 +13,8 @@ _BLOCK_SHIFT = 32
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
 _BLOCK_FLOATS = 2**20
 _LARGEST_BLOCK = 1024
+# What the evaluations of one block may hold at once, by tensors of the model's forward pass.
+_EVALUATION_FLOATS = 2**24
 
 
 class Noise(Protocol):
@@ -36,20 +38,28 @@ def working_dtype(dtype: tf.DType) -> tf.DType:
     return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
 
 
-def block_size(anchor: Sequence[tf.Tensor]) -> int | tf.Tensor:
+def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> int | tf.Tensor:
     """Returns how many samples one block holds; a tensor where a static shape is not known.
 
-    It depends on the number of weights only, so that the noise of sample j is the same however
-    many samples are drawn.
+    It depends on the model and the minibatch's shape only, so that the noise of sample j is the
+    same however many samples are drawn.
 
     Args:
         anchor: one tensor per variable, of the shape of its noise.
+        footprint: how many numbers one evaluation of the loss holds, where a block's samples are
+            evaluated at once.
     """
-    if all(x.shape.is_fully_defined() for x in anchor):
+    if all(x.shape.is_fully_defined() for x in anchor) and isinstance(footprint, int):
         floats = sum(x.shape.num_elements() for x in anchor)
-        return max(1, min(_LARGEST_BLOCK, _BLOCK_FLOATS // max(floats, 1)))
-    floats = tf.add_n([tf.size(x) for x in anchor])
-    return tf.clip_by_value(_BLOCK_FLOATS // tf.maximum(floats, 1), 1, _LARGEST_BLOCK)
+        return min(
+            _LARGEST_BLOCK,
+            max(1, _BLOCK_FLOATS // max(floats, 1)),
+            max(1, _EVALUATION_FLOATS // max(footprint, 1)),
+        )
+    floats = tf.add_n([tf.size(x, tf.int64) for x in anchor])
+    drawn = _BLOCK_FLOATS // tf.maximum(floats, 1)
+    evaluated = _EVALUATION_FLOATS // tf.maximum(tf.cast(footprint, tf.int64), 1)
+    return tf.cast(tf.clip_by_value(tf.minimum(drawn, evaluated), 1, _LARGEST_BLOCK), tf.int32)
 
 
 class PhiloxNoise:

@@ -29,6 +29,9 @@ from lerh_tf._graph_cut import (
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
 
+# Of a loss that is a Python function, about which nothing is known: few evaluations at once.
+_UNKNOWN_FOOTPRINT = 2**19
+
 
 def native(variable: Variable) -> tf.Variable:
     """Returns the `tf.Variable` inside a Keras variable, or `variable` itself."""
@@ -75,9 +78,13 @@ class Objective(abc.ABC):
     Attributes:
         is_used: per variable, whether f depends on it. The `weights` arguments below hold one
             tensor per variable that is used, in the order of the variables.
+        footprint: about how many numbers one evaluation holds.
+        is_vectorized: False once an operation had to be evaluated sample by sample.
     """
 
     is_used: tuple[bool, ...]
+    footprint: int | tf.Tensor = _UNKNOWN_FOOTPRINT
+    is_vectorized: bool = True
 
     @abc.abstractmethod
     def __call__(self, weights: Weights) -> tf.Tensor:
@@ -99,6 +106,9 @@ class Objective(abc.ABC):
 
         Returns:
             One tensor per used variable, of its shape and dtype.
+
+        Raises:
+            ValueError: f has no gradient with respect to any of them.
         """
 
     def vectorized(self, stacked: Weights) -> tf.Tensor:
@@ -110,7 +120,7 @@ class Objective(abc.ABC):
         Returns:
             Tensor of shape [samples], the losses.
         """
-        return tf.reshape(vectorize(self, stacked), tf.shape(stacked[0])[:1])
+        return tf.reshape(self._vectorize(self, stacked), tf.shape(stacked[0])[:1])
 
     def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
         """Returns grad f at many weights at once.
@@ -121,8 +131,26 @@ class Objective(abc.ABC):
         Returns:
             One tensor per used variable, shape [samples, *shape].
         """
-        gradients = vectorize(self.gradient, stacked)
+        gradients = self._vectorize(self.gradient, stacked)
         return [tf.ensure_shape(g, s.shape) for g, s in zip(gradients, stacked, strict=True)]
+
+    def dimensions(self, weights: Weights) -> tf.Tensor:
+        """Returns in how many dimensions of the weights f lives.
+
+        Args:
+            weights: one tensor per used variable.
+        """
+        return tf.add_n([tf.size(weight) for weight in weights])
+
+    def _vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
+        """Maps `function` over the leading axis of every tensor in `stacked`."""
+        try:
+            return tf.vectorized_map(function, list(stacked), fallback_to_while_loop=False)
+        except ValueError:
+            # Convolutions with one kernel per sample, for one, have no vectorised form.
+            result = tf.vectorized_map(function, list(stacked), fallback_to_while_loop=True)
+            self.is_vectorized = False
+            return result
 
 
 class ReplayedLoss(Objective):
@@ -136,6 +164,8 @@ class ReplayedLoss(Objective):
         constants: the other tensors that `piece` needs from outside, by the names it has for them.
         dtypes: of the used weights.
         is_used: per variable, whether the loss depends on it.
+        footprint: about how many numbers one evaluation holds.
+        padding: how many entries of the weights stand for no dimension.
     """
 
     def __init__(
@@ -146,12 +176,16 @@ class ReplayedLoss(Objective):
         constants: Mapping[str, tf.Tensor],
         dtypes: Sequence[tf.DType],
         is_used: tuple[bool, ...],
+        footprint: int | tf.Tensor,
+        padding: int | tf.Tensor = 0,
     ):
         self.piece = piece
         self.reads = reads
         self.constants = constants
         self.is_used = is_used
+        self.footprint = footprint
         self._dtypes = dtypes
+        self._padding = padding
         self._loss = loss
 
     @classmethod
@@ -214,6 +248,7 @@ class ReplayedLoss(Objective):
             constants,
             [dtypes[index] for index in used],
             tuple(index in used for index in range(len(labels))),
+            _total_size(cut.activations),
         )
 
     @property
@@ -242,6 +277,7 @@ class ReplayedLoss(Objective):
         Raises:
             ReplayError: an operation between a weight and the loss has a custom gradient, whose
                 backward pass would see the tensors of the original graph.
+            ValueError: f has no gradient with respect to any weight.
         """
         if self.custom_gradient is not None:
             raise ReplayError(
@@ -252,8 +288,7 @@ class ReplayedLoss(Objective):
             )
         # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
         local = [tf.identity(weight) for weight in weights]
-        gradients = tf.gradients(self(local), local, unconnected_gradients="zero")
-        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return _connected(tf.gradients(self(local), local), local)
 
     def constant(self, source: str) -> tf.Tensor | None:
         """Returns an input of `piece` that does not depend on the weights; None for others.
@@ -266,11 +301,18 @@ class ReplayedLoss(Objective):
             return tf.constant(tf.make_ndarray(node.attr["value"].tensor))
         return self.constants.get(tensor_name(source))
 
-    def rewired(self, inputs: Mapping[tuple[str, int], tf.Tensor]) -> "ReplayedLoss":
+    def dimensions(self, weights: Weights) -> tf.Tensor:
+        """See `Objective`."""
+        return super().dimensions(weights) - self._padding
+
+    def rewired(
+        self, inputs: Mapping[tuple[str, int], tf.Tensor], padding: int | tf.Tensor
+    ) -> "ReplayedLoss":
         """Returns the same loss with some constant inputs of its operations exchanged.
 
         Args:
             inputs: by (operation's name, position of the input), the tensor to use instead.
+            padding: how many entries of the weights then stand for no dimension.
         """
         piece = tf.compat.v1.GraphDef()
         piece.CopyFrom(self.piece)
@@ -282,7 +324,16 @@ class ReplayedLoss(Objective):
             constants[source] = tensor
         needed = {tensor_name(source) for node in piece.node for source in node.input}
         constants = {name: tensor for name, tensor in constants.items() if name in needed}
-        return ReplayedLoss(piece, self._loss, self.reads, constants, self._dtypes, self.is_used)
+        return ReplayedLoss(
+            piece,
+            self._loss,
+            self.reads,
+            constants,
+            self._dtypes,
+            self.is_used,
+            self.footprint,
+            padding,
+        )
 
 
 class LossFunction(Objective):
@@ -307,14 +358,28 @@ class LossFunction(Objective):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(local)
             loss = self._function(local)
-        gradients = tape.gradient(loss, local, unconnected_gradients="zero")
-        return [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return _connected(tape.gradient(loss, local), local)
 
 
-def vectorize(function: Callable[[Weights], Any], stacked: Weights, fallback: bool = True) -> Any:
-    """Maps `function` over the leading axis of every tensor in `stacked`."""
-    # Convolutions with one kernel per sample have no vectorised form.
-    return tf.vectorized_map(function, list(stacked), fallback_to_while_loop=fallback)
+def _connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
+    """Returns the gradients as tensors, zeros where some are missing; refuses if all are."""
+    if all(gradient is None for gradient in gradients):
+        raise ValueError(
+            "The loss has no gradient with respect to any weight: an operation without one, such "
+            "as `tf.argmax`, `tf.round` or `tf.numpy_function`, stands before it. Use the "
+            "gradient-free `ImportanceSampling`."
+        )
+    return [
+        tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)
+        for gradient, weight in zip(gradients, weights, strict=True)
+    ]
+
+
+def _total_size(tensors: Sequence[tf.Tensor]) -> int | tf.Tensor:
+    """Returns the number of entries of all tensors, a tensor where shapes are not static."""
+    static = [t.shape.num_elements() for t in tensors if t.shape.is_fully_defined()]
+    dynamic = [tf.size(t, tf.int64) for t in tensors if not t.shape.is_fully_defined()]
+    return tf.add_n([tf.constant(sum(static), tf.int64), *dynamic]) if dynamic else sum(static)
 
 
 def _check_same_graph(captured: CapturedLoss) -> None:
@@ -335,7 +400,8 @@ def _check_unassigned(
             raise ReplayError(
                 f"The weight '{label}' is assigned to before the loss is computed, as "
                 "`keras.layers.SpectralNormalization` does, so the loss at other weights is not "
-                f"the one that its graph would give. {EXPLICIT_DOOR}"
+                "the one that its graph would give. (Another optimizer's step belongs into a "
+                f"function of its own.) {EXPLICIT_DOOR}"
             )
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import finite_float, positive_float
+from lerh_tf._checks import boolean, finite_float, positive_float
 
 Schedule: TypeAlias = keras.optimizers.schedules.LearningRateSchedule
 
@@ -103,7 +103,7 @@ class RobbinsMonroSteps(keras.optimizers.schedules.LearningRateSchedule):
             Section 5.2 prints it. Defaults to False.
 
     Raises:
-        ValueError: `c` is not positive and finite, or `alpha` not in (1/2, 1].
+        ValueError: `c` is not positive and finite, `alpha` not in (1/2, 1], or `growing` no bool.
 
     References:
         Algorithm 5 and Section 5.2; Robbins and Monro (1951) for the decay.
@@ -114,7 +114,7 @@ class RobbinsMonroSteps(keras.optimizers.schedules.LearningRateSchedule):
         self._alpha = finite_float("alpha", alpha)
         if not 0.5 < self._alpha <= 1.0:
             raise ValueError(f"`alpha` must be in (1/2, 1]. Received: alpha={alpha}")
-        self._growing = bool(growing)
+        self._growing = boolean("growing", growing)
 
     def __call__(self, step: Any) -> tf.Tensor:
         """Returns a_j for j = `step`, counted from 1."""

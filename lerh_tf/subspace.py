@@ -12,6 +12,7 @@ What can be reduced is read off the graph of the loss, never off types of layers
 """
 
 import abc
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -52,6 +53,11 @@ class Reduction(abc.ABC):
     @abc.abstractmethod
     def rank(self) -> tf.Tensor:
         """Number of dimensions of the subspace per column, r."""
+
+    @property
+    def padding(self) -> int | tf.Tensor:
+        """Number of coordinates that stand for no dimension of the weight."""
+        return 0
 
     def complement(self, weight: tf.Tensor) -> tf.Tensor:
         """Returns the part of `weight` that the minibatch does not see: W - Q Q^T W."""
@@ -100,8 +106,8 @@ class RowSpace(Reduction):
 class Rows(Reduction):
     """The rows of an embedding that the minibatch's indices pick.
 
-    There are as many coordinates as indices, so that shapes stay static; where indices repeat,
-    the last coordinates stand for nothing.
+    There are as many coordinates as indices, or rows if those are fewer, so that shapes stay
+    static; where indices repeat, the last coordinates stand for nothing.
 
     Args:
         indices: integer tensor of any shape.
@@ -120,10 +126,11 @@ class Rows(Reduction):
         size = tf.shape(flat)
         slots = tf.scatter_nd(order[:, None], rank, size)
         self.slots = tf.reshape(slots, tf.shape(indices))
+        coordinates = tf.minimum(size[0], shape[0])
         # Equal indices write equal rows: the largest of them is each of them.
-        self._rows = tf.math.unsorted_segment_max(flat, slots, size[0])
+        self._rows = tf.math.unsorted_segment_max(flat, slots, coordinates)
         self._rank = rank[-1] + 1
-        self._is_row = tf.range(size[0]) < self._rank
+        self._is_row = tf.range(coordinates) < self._rank
         self._rows = tf.where(self._is_row, self._rows, tf.zeros_like(self._rows))
         self._shape = shape
 
@@ -140,6 +147,11 @@ class Rows(Reduction):
         """See `Reduction`."""
         return self._rank
 
+    @property
+    def padding(self) -> int | tf.Tensor:
+        """See `Reduction`."""
+        return (tf.size(self._is_row) - self._rank) * self._shape[1:].num_elements()
+
     def seen(self, coordinates: tf.Tensor) -> tf.Tensor:
         """See `Reduction`."""
         columns = self._shape.rank - 1
@@ -154,20 +166,12 @@ class Subspace(NamedTuple):
         objective: the loss as a function of the coordinates, of the whole weight where there are
             none.
         reductions: per used weight, its reduction, or None where it is sampled whole.
+        size: the number of coordinates, entries of weights sampled whole included.
     """
 
     objective: ReplayedLoss
     reductions: list[Reduction | None]
-
-    def size(self, weights: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the number of coordinates, those of weights sampled whole included."""
-        sizes = [
-            tf.size(weight)
-            if reduction is None
-            else reduction.rank * weight.shape[1:].num_elements()
-            for reduction, weight in zip(self.reductions, weights, strict=True)
-        ]
-        return tf.add_n(sizes)
+    size: tf.Tensor
 
 
 def find_subspace(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> Subspace | None:
@@ -188,7 +192,15 @@ def find_subspace(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> 
     ]
     if not any(reductions):
         return None
-    return Subspace(objective.rewired(rewiring.inputs), reductions)
+    padding = sum(reduction.padding for reduction in reductions if reduction is not None)
+    sizes = map(_coordinates, reductions, shapes)
+    return Subspace(objective.rewired(rewiring.inputs, padding), reductions, sum(sizes))
+
+
+def _coordinates(reduction: Reduction | None, shape: tf.TensorShape) -> int | tf.Tensor:
+    if reduction is None:
+        return int(shape.num_elements())
+    return reduction.rank * shape[1:].num_elements()
 
 
 class _Use(NamedTuple):
@@ -258,7 +270,8 @@ class _Uses:
 
     def _keeps_rows(self, node: Any, position: int, shape: tf.TensorShape) -> bool:
         new = self._static(node.input[1])
-        return position == 0 and new is not None and len(new) == 2 and new[0] == shape[0]
+        is_matrix = position == 0 and new is not None and len(new) == 2
+        return is_matrix and shape.rank > 0 and new[0] == shape[0]
 
     def _is_product(self, node: Any, position: int) -> bool:
         transposes = _MATMULS.get(node.op, ())
@@ -293,7 +306,8 @@ class _Rewiring:
 
     def _product(self, use: _Use, shape: tf.TensorShape) -> Reduction | None:
         left = use.inputs
-        if left.shape.rank is not None and _at_least(left.shape[:-1], shape[0]):
+        # Products overflow where the rows' norms do not fit.
+        if left.dtype == tf.float16 or _at_least(left.shape[:-1], shape[0]):
             return None
         # Layers that share their inputs, as an attention's do, share the factorisation.
         if left.ref() not in self._factors:
@@ -323,4 +337,5 @@ def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _at_least(shape: tf.TensorShape, dimension: int) -> bool:
     """Returns whether so many inputs are known to span all dimensions."""
-    return shape.is_fully_defined() and shape.num_elements() >= dimension
+    known = [size for size in shape if size is not None]
+    return shape.rank is not None and math.prod(known) >= dimension

@@ -57,6 +57,21 @@ class Estimate(NamedTuple):
     is_valid: tf.Tensor
     complement: Complement | None = None
 
+    def dropped_unless(self, condition: tf.Tensor, start: Sequence[tf.Tensor]) -> Self:
+        """Returns the estimate with nothing moved where `condition` is False.
+
+        Args:
+            condition: scalar bool tensor.
+            start: where the chain started, one position per variable.
+        """
+        return self._replace(
+            displacement=[tf.where(condition, d, tf.zeros_like(d)) for d in self.displacement],
+            chain=[
+                tf.where(condition, state, tf.cast(old, state.dtype))
+                for state, old in zip(self.chain, start, strict=False)
+            ],
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Kernel(abc.ABC):

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf._checks import boolean, integer_at_least, positive_float
 from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Complement,
@@ -48,7 +48,8 @@ class ImportanceSampling(Kernel):
             a smaller variance, beyond the paper. Defaults to False.
 
     Raises:
-        ValueError: `samples` is no positive integer or `loss_multiplier` not positive and finite.
+        ValueError: `samples` is no positive integer, `loss_multiplier` not positive and finite, or
+            `rao_blackwell` no bool.
 
     References:
         Algorithm 4 and equation (IS) of Section 5.1.2.
@@ -72,6 +73,7 @@ class ImportanceSampling(Kernel):
     def __post_init__(self) -> None:
         integer_at_least("samples", self.samples, 1)
         positive_float("loss_multiplier", self.loss_multiplier)
+        boolean("rao_blackwell", self.rao_blackwell)
 
     def __call__(
         self,
@@ -83,7 +85,7 @@ class ImportanceSampling(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        size = tf.minimum(block_size(anchor), self.samples)
+        size = tf.minimum(block_size(anchor, objective.footprint), self.samples)
 
         def add_samples(z: list[tf.Tensor], counts: tf.Tensor, sums: _Sums) -> _Sums:
             losses = objective.vectorized(displaced(anchor, scaled(tau, z)))

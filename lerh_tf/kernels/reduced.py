@@ -59,15 +59,8 @@ def estimate_in_subspace(
         part.x + part.lifted(position - part.coordinates) + part.last(law, n)
         for part, position, n in zip(parts, inner.chain, draws, strict=False)
     ]
-    return Estimate(
-        [tf.where(inner.is_valid, d, tf.zeros_like(d)) for d in displacement],
-        [
-            tf.where(inner.is_valid, position, part.x + part.y)
-            for position, part in zip(last, parts, strict=False)
-        ],
-        _diagnostics(inner, law, parts),
-        inner.is_valid,
-    )
+    estimate = Estimate(displacement, last, _diagnostics(inner, law, parts), inner.is_valid)
+    return estimate.dropped_unless(inner.is_valid, [part.x + part.y for part in parts])
 
 
 class _Part(NamedTuple):

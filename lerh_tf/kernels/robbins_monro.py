@@ -111,8 +111,9 @@ class RobbinsMonro(Kernel):
         self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
     ) -> Callable[[tf.Tensor, list[tf.Tensor]], list[tf.Tensor]]:
         """Returns (j, y) -> the mean of M gradients of f over N(x + y, tau I)."""
-        size = tf.minimum(block_size(anchor), self.samples)
-        blocks = tf.cast((self.samples + size - 1) // size, tf.int64)
+        blocks = _ratio_up(self.samples, block_size(anchor, objective.footprint))
+        # Spread evenly: every move draws whole blocks.
+        size = _ratio_up(self.samples, blocks)
 
         def add_gradients(
             sums: list[tf.Tensor], y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
@@ -129,7 +130,7 @@ class RobbinsMonro(Kernel):
             def add_block(
                 block: tf.Tensor, count: tf.Tensor, sums: list[tf.Tensor]
             ) -> list[tf.Tensor]:
-                z = noise((j - 1) * blocks + block, size)
+                z = noise((j - 1) * tf.cast(blocks, tf.int64) + block, size)
                 return add_gradients(sums, y, z, tf.range(size) < count)
 
             zeros = [tf.zeros_like(y_v) for y_v in y]
@@ -137,6 +138,10 @@ class RobbinsMonro(Kernel):
             return [s / self.samples for s in sums]
 
         return mean_gradient
+
+
+def _ratio_up(whole: int, part: int | tf.Tensor) -> int | tf.Tensor:
+    return (whole + part - 1) // part
 
 
 def _sum_where(counts: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, one_of
+from lerh_tf._checks import boolean, integer_at_least, one_of
 from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Complement,
@@ -16,7 +16,6 @@ from lerh_tf.kernels.base import (
     all_finite,
     displaced,
     fold_blocks,
-    size_of,
     widest_dtype,
 )
 from lerh_tf.noise import Noise, block_size, working_dtype
@@ -61,8 +60,8 @@ class SGLD(Kernel):
             smaller variance, beyond the paper. Defaults to False.
 
     Raises:
-        ValueError: `samples` is no integer of at least 2, `noise` unknown, or `temperatures` no
-            schedule.
+        ValueError: `samples` is no integer of at least 2, `noise` unknown, `temperatures` no
+            schedule, or one of the others no bool.
 
     References:
         Algorithm 3 and Section 5.1.1; Welling and Teh (2011).
@@ -84,6 +83,8 @@ class SGLD(Kernel):
     def __post_init__(self) -> None:
         integer_at_least("samples", self.samples, 2)
         one_of("noise", self.noise, ("langevin", "linear"))
+        for name in ("persistent", "restart", "rao_blackwell"):
+            boolean(name, getattr(self, name))
         checked_schedule("temperatures", self.temperatures)
 
     @property
@@ -112,7 +113,8 @@ class SGLD(Kernel):
         )
         weight = tf.reduce_sum(eps)
         mean = [s / tf.cast(weight, s.dtype) for s in weighted_sum]
-        return self._estimate(anchor, start, mean, y, self._free_chain(eps, tau))
+        law = self._free_chain(eps, tau)
+        return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
 
     def _temperatures(self, update: tf.Tensor | int) -> tf.Tensor:
         """Returns eps_1, ..., eps_J of this weight update, float64 of shape [samples]."""
@@ -191,7 +193,7 @@ class SGLD(Kernel):
 
     def _free_chain(self, eps: tf.Tensor, tau: tf.Tensor) -> Complement:
         """Returns the law where f is flat: y^{j+1} = (1 - eps_j / (2 tau)) y^j + s_j n_j."""
-        moments = _free_chain(eps, self._deviation(eps), tf.cast(tau, tf.float64))
+        moments = _free_moments(eps, self._deviation(eps), tf.cast(tau, tf.float64))
         deviation = tf.sqrt(moments.mean_variance)
         shared = tf.math.divide_no_nan(moments.covariance, deviation)
         own = tf.sqrt(tf.maximum(moments.variance - shared**2, 0.0))
@@ -204,20 +206,18 @@ class SGLD(Kernel):
         mean: list[tf.Tensor],
         y: list[tf.Tensor],
         law: Complement,
+        dimensions: tf.Tensor,
     ) -> Estimate:
         is_valid = all_finite([*mean, *y])
-        displacement = [tf.where(is_valid, m, tf.zeros_like(m)) for m in mean]
-        chain = [
-            tf.where(is_valid, tf.cast(x, y_v.dtype) + y_v, tf.cast(s, y_v.dtype))
-            for x, y_v, s in zip(anchor, y, start, strict=True)
-        ]
+        chain = [tf.cast(x, y_v.dtype) + y_v for x, y_v in zip(anchor, y, strict=True)]
         diagnostics = {
-            "standard_error": law.mean_noise * tf.sqrt(tf.cast(size_of(anchor), tf.float64)),
+            "standard_error": law.mean_noise * tf.sqrt(tf.cast(dimensions, tf.float64)),
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
         if self.rao_blackwell:
             law = law._replace(mean_noise=tf.zeros_like(law.mean_noise))
-        return Estimate(displacement, chain if self.persistent else [], diagnostics, is_valid, law)
+        estimate = Estimate(mean, chain if self.persistent else [], diagnostics, is_valid, law)
+        return estimate.dropped_unless(is_valid, start)
 
 
 def _difference(start: Sequence[tf.Tensor], anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -273,7 +273,7 @@ class _FreeChain(NamedTuple):
 
 # Thousands of scalar steps: compiled they cost a millisecond, as a graph loop more than the chain.
 @tf.function(jit_compile=True, autograph=False)
-def _free_chain(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor) -> _FreeChain:
+def _free_moments(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor) -> _FreeChain:
     """Returns the moments of J states given the first, eps and deviations of shape [J]."""
     factors = 1.0 - eps / (2.0 * tau)
 

@@ -14,20 +14,24 @@ from lerh_tf.objective import CapturedLoss, Variable
 _CLOSURES = 8
 
 
+# How many operations of a graph belong to earlier weight updates, by whichever optimizer.
+_earlier: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
+
+
+def end_update(graph: tf.Graph) -> None:
+    """Notes that what `graph` holds so far belongs to earlier weight updates."""
+    _earlier[graph] = len(graph.get_operations())
+
+
 class CapturedLosses:
     """The loss on its way from `scale_loss` to `apply`; replicas trace in threads of their own."""
 
     def __init__(self) -> None:
         self._losses: dict[int, CapturedLoss] = {}
-        self._operations: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
 
     def put(self, loss: tf.Tensor) -> None:
-        since = self._operations.get(loss.graph, 0) if tf.is_symbolic_tensor(loss) else 0
+        since = _earlier.get(loss.graph, 0) if tf.is_symbolic_tensor(loss) else 0
         self._losses[threading.get_ident()] = CapturedLoss(loss, since)
-
-    def end_update(self, graph: tf.Graph) -> None:
-        """Notes that what `graph` holds so far belongs to earlier weight updates."""
-        self._operations[graph] = len(graph.get_operations())
 
     def take(self) -> CapturedLoss:
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from lerh_tf._checks import positive_float
@@ -14,11 +15,15 @@ from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.noise import PhiloxNoise, working_dtype
 from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
 from lerh_tf.optimizers._arguments import SEEDS, as_float, as_tensor, checked_seed, checked_subspace
-from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps
+from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, end_update
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
-_COMMON_DIAGNOSTICS = ("step_norm", "dimensions", "sampled_dimensions", "compiled")
+_COMMON_DIAGNOSTICS = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
+_TAU_FAILURE = (
+    "`tau` must be positive and finite at every weight update, also where it follows a schedule. "
+    "The weights were left as they were. Received: tau="
+)
 
 
 class GaussianApproximation(keras.optimizers.Optimizer):
@@ -34,7 +39,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
-            `LearningRateSchedule` of the raw update counter.
+            `LearningRateSchedule` of the raw update counter, positive at all of them.
         kernel: the estimator of m.
         seed: integer in [0, 2**32); None draws one from Python's `random`.
         learning_rate: number or schedule; None ties it to tau at each step.
@@ -110,8 +115,9 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
         `step_norm` is |m - x|, `dimensions` the number of weights that the loss depends on,
         `sampled_dimensions` in how many of them, or of their subspace, noise was drawn per
-        sample, `compiled` 1 where XLA compiled the inner loop, else 0. The others are the
-        kernel's own.
+        sample, `compiled` 1 where the inner loop was compiled by XLA on its own, else 0,
+        `vectorized` 0 where an operation, such as a convolution, had to be evaluated sample by
+        sample, else 1. The others are the kernel's own.
         """
         if not self.built:
             return {}
@@ -125,7 +131,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         super().build(variables)
         self._diagnostics = [self._scalar(name, 0.0) for name in self._diagnostic_names]
         if self._kernel.has_chain:
-            self._chain_started = self._scalar("chain_started", 0.0)
+            self._chain_started = self.add_variable((len(variables),), name="chain_started")
             self._chain = [
                 self.add_variable(v.shape, dtype=working_dtype(v.dtype).name, name="chain")
                 for v in variables
@@ -164,11 +170,16 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             ReplayError: the captured loss can't be evaluated at other weights.
         """
         captured = self._captured.take()
+        if trainable_variables is None and not self.built:
+            raise ValueError(
+                "`apply` needs `trainable_variables` the first time. "
+                "Received: trainable_variables=None"
+            )
         variables = list(
             self._trainable_variables if trainable_variables is None else trainable_variables
         )
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
-        self._captured.end_update(captured.graph)
+        end_update(captured.graph)
 
     @tf.autograph.experimental.do_not_convert
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
@@ -179,7 +190,16 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             variables: the weights that it is a function of.
         """
         self.build(variables)
-        super().apply(self._gradients(objective, variables), variables)
+        self._check_variables_are_known(variables)
+        used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
+        anchor = [tf.convert_to_tensor(native(v)) for v in used]
+        subspace = self._subspace_of(objective, anchor)
+        estimate = self._estimate(objective, subspace, anchor, self._chain_start(anchor, used))
+        told = self._diagnose(estimate, objective, subspace, anchor)
+        # Compiled by XLA the assertions vanish; the displacement is zero there and here.
+        with tf.control_dependencies(told), tf.control_dependencies(self._assertions(estimate)):
+            self._keep_chain(estimate, used)
+            super().apply(self._gradients(estimate, objective, anchor), variables)
 
     @tf.autograph.experimental.do_not_convert
     def step(
@@ -224,6 +244,8 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         variables: Sequence[Variable],
         inputs: Any,
     ) -> tf.Tensor | None:
+        if tf.inside_function():
+            end_update(tf.compat.v1.get_default_graph())
         loss = closure(*inputs)
         if isinstance(loss, Objective):
             self.apply_objective(loss, variables)
@@ -259,16 +281,10 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         return cls(**deserialized(config, custom_objects))
 
     def _gradients(
-        self, objective: Objective, variables: Sequence[Variable]
+        self, estimate: Estimate, objective: Objective, anchor: Sequence[tf.Tensor]
     ) -> list[tf.Tensor | None]:
         """Returns (x - m) / tau per variable, None where the loss does not depend on it."""
-        used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
-        anchor = [tf.convert_to_tensor(native(v)) for v in used]
-        subspace = self._subspace_of(objective, anchor)
-        estimate = self._estimate(objective, subspace, anchor, self._chain_start(anchor, used))
-        self._record(estimate, used)
-        self._diagnose(estimate, objective, subspace, anchor)
-        tau = tf.convert_to_tensor(self.tau)
+        tau = tf.where(self._tau_is_valid(), self.tau, tf.ones_like(self.tau))
         # Keras divides by the factor that it believes the loss was multiplied by.
         scale = -(self.loss_scale_factor or 1.0)
         gradients = iter(
@@ -278,6 +294,10 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             ]
         )
         return [next(gradients) if is_used else None for is_used in objective.is_used]
+
+    def _tau_is_valid(self) -> tf.Tensor:
+        tau = tf.convert_to_tensor(self.tau)
+        return tf.math.is_finite(tau) & (tau > 0.0)
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
         if not self._subspace or not isinstance(objective, ReplayedLoss):
@@ -298,8 +318,12 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             return PhiloxNoise(self._seed, update, tensors)
 
         if subspace is None:
-            return self._kernel(objective, anchor, tau, noise_for(anchor), start, update)
-        return estimate_in_subspace(self._kernel, subspace, anchor, tau, noise_for, start, update)
+            estimate = self._kernel(objective, anchor, tau, noise_for(anchor), start, update)
+        else:
+            estimate = estimate_in_subspace(
+                self._kernel, subspace, anchor, tau, noise_for, start, update
+            )
+        return estimate.dropped_unless(self._tau_is_valid(), start)
 
     def _chain_start(
         self, anchor: Sequence[tf.Tensor], variables: Sequence[Variable]
@@ -308,20 +332,28 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         if not self._kernel.has_chain:
             return []
         started = tf.convert_to_tensor(self._chain_started) > 0.0
-        slots = [tf.convert_to_tensor(self._chain[self._get_variable_index(v)]) for v in variables]
+        indices = [self._get_variable_index(v) for v in variables]
         # A value assigned in `build` would be lost where `fit` builds while tracing.
         return [
-            tf.where(started, slot, tf.cast(x, slot.dtype))
-            for slot, x in zip(slots, anchor, strict=True)
+            tf.where(started[index], self._chain[index], tf.cast(x, self._chain[index].dtype))
+            for index, x in zip(indices, anchor, strict=True)
         ]
 
-    def _record(self, estimate: Estimate, variables: Sequence[Variable]) -> None:
-        # Compiled by XLA the assertion vanishes; the displacement is zero there and here.
-        tf.debugging.Assert(estimate.is_valid, [self._kernel.failure])
-        if self._kernel.has_chain:
-            self.assign(self._chain_started, 1.0)
-            for v, state in zip(variables, estimate.chain, strict=True):
-                self.assign(self._chain[self._get_variable_index(v)], state)
+    def _keep_chain(self, estimate: Estimate, variables: Sequence[Variable]) -> None:
+        if not self._kernel.has_chain:
+            return
+        indices = [self._get_variable_index(v) for v in variables]
+        has_run = np.zeros(len(self._chain), "float32")
+        has_run[indices] = 1.0
+        self.assign(self._chain_started, tf.maximum(self._chain_started, has_run))
+        for index, state in zip(indices, estimate.chain, strict=True):
+            self.assign(self._chain[index], state)
+
+    def _assertions(self, estimate: Estimate) -> list[tf.Operation]:
+        return [
+            tf.debugging.Assert(self._tau_is_valid(), [_TAU_FAILURE, self.tau]),
+            tf.debugging.Assert(estimate.is_valid, [self._kernel.failure]),
+        ]
 
     @property
     def _diagnostic_names(self) -> tuple[str, ...]:
@@ -333,17 +365,22 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         objective: Objective,
         subspace: Subspace | None,
         anchor: Sequence[tf.Tensor],
-    ) -> None:
+    ) -> list[tf.Operation]:
+        """Stores what happened, and returns the operations that do."""
+        evaluated = objective if subspace is None else subspace.objective
         dimensions = size_of(anchor)
         values = {
             "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
             "dimensions": dimensions,
-            "sampled_dimensions": dimensions if subspace is None else subspace.size(anchor),
-            "compiled": float(is_compilable(objective)),
+            "sampled_dimensions": dimensions if subspace is None else subspace.size,
+            "compiled": float(is_compilable(evaluated)),
+            "vectorized": float(evaluated.is_vectorized),
             **estimate.diagnostics,
         }
-        for name, slot in zip(self._diagnostic_names, self._diagnostics, strict=True):
-            self.assign(slot, values[name])
+        return [
+            native(slot).assign(tf.cast(values[name], slot.dtype))
+            for name, slot in zip(self._diagnostic_names, self._diagnostics, strict=True)
+        ]
 
     def _scalar(self, name: str, value: float) -> keras.Variable:
         initializer = keras.initializers.Constant(value)

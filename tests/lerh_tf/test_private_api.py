@@ -19,6 +19,7 @@ from tests.lerh_tf._keras_steps import state_of
 
 # Attributes of Keras's Optimizer; each has its test below.
 KERAS = {
+    "_check_variables_are_known",
     "_get_current_learning_rate",
     "_get_variable_index",
     "_iterations",
@@ -56,6 +57,13 @@ def test_every_private_attribute_is_watched() -> None:
     own = {defined(node) for node in nodes}
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     assert {name for name in used if is_private(name)} - own == KERAS | PYTHON
+
+
+def test_keras_names_variables_that_an_optimizer_does_not_know() -> None:
+    optimizer = keras.optimizers.SGD()
+    optimizer.build([tf.Variable(1.0)])
+    with pytest.raises(ValueError, match="Unknown variable"):
+        optimizer._check_variables_are_known([tf.Variable(2.0)])
 
 
 def test_no_private_module_is_imported() -> None:
