@@ -1,10 +1,8 @@
 """The paper's statements, where each stands, and what decides it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from reproduce.theory.protocol import IMPORTANCE, ROBBINS_MONRO, SGLD, SGLD_LINEAR
 
 HOLDS, FAILS = "holds", "FAILS"
 AS_PRINTED = "not as printed"
@@ -348,11 +346,3 @@ MINIBATCHES: tuple[Claim, ...] = (
     ),
 )
 """Claim 12."""
-
-TITLES: Mapping[str, str] = {
-    SGLD: "SGLD (noise as printed)",
-    SGLD_LINEAR: "SGLD (linear noise)",
-    IMPORTANCE: "IS",
-    ROBBINS_MONRO: "HR",
-}
-"""How the table names the kernels."""

@@ -8,8 +8,15 @@ from typing import Any
 import pandas as pd
 
 from reproduce.records import Record
-from reproduce.theory.claims import MINIBATCHES, MISSING, READINGS, THEOREMS, TITLES, Claim
-from reproduce.theory.protocol import KERNELS, ROBBINS_MONRO, Theory
+from reproduce.theory.claims import MINIBATCHES, MISSING, READINGS, THEOREMS, Claim
+from reproduce.theory.protocol import (
+    IMPORTANCE,
+    KERNELS,
+    ROBBINS_MONRO,
+    SGLD,
+    SGLD_LINEAR,
+    Theory,
+)
 
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 """By case, one mapping of measures per seed."""
@@ -20,6 +27,13 @@ _SECTIONS: Mapping[str, Sequence[Claim]] = {
     "Minibatches (claim 12)": MINIBATCHES,
 }
 _ESTIMATED = "Monotone updates where the mean is estimated"
+
+_TITLES: Mapping[str, str] = {
+    SGLD: "SGLD (noise as printed)",
+    SGLD_LINEAR: "SGLD (linear noise)",
+    IMPORTANCE: "IS",
+    ROBBINS_MONRO: "HR",
+}
 
 
 @dataclass(frozen=True)
@@ -141,7 +155,7 @@ def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> R
     always = min(per_run) == 1
     return Row(
         _ESTIMATED,
-        f"{TITLES[kernel]}, {samples} samples: share of updates at which {value} did not rise "
+        f"{_TITLES[kernel]}, {samples} samples: share of updates at which {value} did not rise "
         f"({each})",
         "Sections 3.2, 4.2, 5",
         mean(per_run),
@@ -182,6 +196,8 @@ def _notes(theory: Theory, ran_on: Sequence[str]) -> str:
         f"Estimated means: τ = {estimation.tau:g}, {estimation.steps} updates, ± one standard "
         "error over repetitions; SGLD with temperatures 1 / (1000 + j) and a persistent chain, HR "
         "with M = J = floor(sqrt S). Exact means give a share of 1.",
+        "A share says nothing of how far an update goes: short chains, SGLD's with linear noise and "
+        "HR's most of all, end near where they start.",
         "Landscapes here have one dimension: the noise of an estimated mean grows with the square "
         "root of the dimension.",
         *[f"Run with {text}." for text in ran_on],
