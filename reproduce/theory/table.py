@@ -196,8 +196,8 @@ def _notes(theory: Theory, ran_on: Sequence[str]) -> str:
         f"Estimated means: τ = {estimation.tau:g}, {estimation.steps} updates, ± one standard "
         "error over repetitions; SGLD with temperatures 1 / (1000 + j) and a persistent chain, HR "
         "with M = J = floor(sqrt S). Exact means give a share of 1.",
-        "A share says nothing of how far an update goes: short chains, SGLD's with linear noise and "
-        "HR's most of all, end near where they start.",
+        "A share says nothing of how far an update goes: short chains, SGLD's with linear noise "
+        "and HR's most of all, end near where they start.",
         "Landscapes here have one dimension: the noise of an estimated mean grows with the square "
         "root of the dimension.",
         *[f"Run with {text}." for text in ran_on],
