@@ -1,0 +1,151 @@
+"""`TrainStep` trains what can't be replayed, with the gradient that Keras's own tape gives.
+
+On noise that is zero, one step of Robbins-Monro of size 1 moves to x - tau grad f(x): stochastic
+gradient descent with learning rate tau.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    ReplayError,
+    RobbinsMonro,
+    RobbinsMonroSteps,
+    Temperatures,
+    TrainStep,
+)
+
+Array = npt.NDArray[Any]
+
+TAU = 0.1
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((4, 3, 2)).astype("float32")
+Y = RNG.standard_normal((4, 1)).astype("float32")
+
+
+class Explicit(TrainStep, keras.Model):
+    """A functional model with the explicit door."""
+
+
+class ExplicitSequence(TrainStep, keras.Sequential):
+    """A sequential model with the explicit door."""
+
+
+@tf.custom_gradient
+def tripled(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    """tanh with three times its gradient."""
+    y = tf.tanh(x)
+    return y, lambda upstream: 3.0 * upstream * (1.0 - y**2)
+
+
+BODIES: dict[str, Callable[[Any], Any]] = {
+    "lstm": lambda x: layers.LSTM(2)(x),
+    "gru": lambda x: layers.GRU(2)(x),
+    "silu": lambda x: layers.Dense(2, activation=tf.nn.silu)(layers.Flatten()(x)),
+    "custom-gradient": lambda x: layers.Dense(2, activation=tripled)(layers.Flatten()(x)),
+}
+
+
+def build(body: Callable[[Any], Any], cls: type = Explicit) -> keras.Model:
+    keras.utils.set_random_seed(1)
+    x = keras.Input((3, 2))
+    return cls(x, layers.Dense(1)(body(x)))
+
+
+def train(model: keras.Model, optimizer: Any, epochs: int = 1, **arguments: Any) -> list[Array]:
+    model.compile(optimizer, "mse", **arguments)
+    model.fit(X, Y, batch_size=2, epochs=epochs, shuffle=False, verbose=0)
+    return [v.numpy() for v in model.trainable_variables]
+
+
+def silence(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..., Any]:
+    del seed, update
+    return lambda block, samples: [
+        tf.zeros(tf.concat([[samples], tf.shape(x)], 0), x.dtype) for x in like
+    ]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_gradient_is_the_tape_s(
+    body: str, run_eagerly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", silence)
+    expected = train(build(BODIES[body], keras.Model), keras.optimizers.SGD(TAU))
+    solver = RobbinsMonro(1, 1, RobbinsMonroSteps(1.0))
+    optimizer = HeatRegularization(TAU, solver, seed=0)
+    actual = train(build(BODIES[body]), optimizer, run_eagerly=run_eagerly)
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_stock_door_refuses_and_names_the_mixin(body: str) -> None:
+    optimizer = LocalEntropy(TAU, SGLD(2), seed=0)
+    with pytest.raises(ReplayError, match=r"`lerh_tf\.TrainStep`"):
+        train(build(BODIES[body], keras.Model), optimizer)
+
+
+SAMPLERS: dict[str, Callable[[], LocalEntropy]] = {
+    "sgld": lambda: LocalEntropy(TAU, SGLD(20, Temperatures(10.0), "linear"), seed=0),
+    "importance-sampling": lambda: LocalEntropy(TAU, ImportanceSampling(100), seed=0),
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_recurrent_network_learns(sampler: str) -> None:
+    model = build(BODIES["gru"])
+    train(model, SAMPLERS[sampler](), epochs=5)
+    losses = model.history.history["loss"]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_sequential_models_and_sample_weights() -> None:
+    def sequence(cls: type) -> keras.Model:
+        keras.utils.set_random_seed(1)
+        return cls([keras.Input((3, 2)), layers.Flatten(), layers.Dense(1)])
+
+    trained = []
+    for cls in (keras.Sequential, ExplicitSequence):
+        model = sequence(cls)
+        model.compile(LocalEntropy(TAU, SGLD(4), seed=0), "mse", weighted_metrics=["mae"])
+        weights = np.array([0.0, 1.0, 2.0, 3.0], "float32")
+        model.fit(X, Y, batch_size=2, sample_weight=weights, shuffle=False, verbose=0)
+        trained.append([*map(np.asarray, model.get_weights()), *model.history.history.values()])
+    for stock, explicit in zip(*trained, strict=True):
+        np.testing.assert_array_equal(stock, explicit)
+
+
+def test_a_loss_that_is_not_finite_raises() -> None:
+    model = build(BODIES["gru"])
+    model.compile(LocalEntropy(TAU, SGLD(3), seed=0), "mse")
+    before = [v.numpy() for v in model.trainable_variables]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"SGLD: the chain reached infinite"):
+        model.fit(X, np.full_like(Y, np.nan), batch_size=2, verbose=0)
+    for now, then in zip(model.trainable_variables, before, strict=True):
+        np.testing.assert_array_equal(now.numpy(), then)
+
+
+@pytest.mark.parametrize("optimizer", [keras.optimizers.SGD(0.1), keras.optimizers.Adam()])
+def test_other_optimizers_are_refused(optimizer: keras.optimizers.Optimizer) -> None:
+    with pytest.raises(TypeError, match=r"`TrainStep` needs an optimizer that.*Received: optim"):
+        train(build(BODIES["silu"]), optimizer)
+
+
+def test_evaluation_and_prediction_are_keras_s_own() -> None:
+    stock, explicit = build(BODIES["silu"], keras.Model), build(BODIES["silu"])
+    for model in (stock, explicit):
+        model.compile(LocalEntropy(seed=0), "mse")
+    np.testing.assert_array_equal(explicit.predict(X, verbose=0), stock.predict(X, verbose=0))
+    assert explicit.evaluate(X, Y, verbose=0) == stock.evaluate(X, Y, verbose=0)
