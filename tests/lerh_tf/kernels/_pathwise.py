@@ -122,7 +122,10 @@ def _chain_draws(kernel: SGLD, tau: float, n: tf.Tensor) -> list[tf.Tensor]:
     first = mean / np.linalg.norm(mean)
     rest = last - (last @ first) * first
     n = n[: kernel.samples - 1]
-    return [_combined(c, n) for c in (first, rest / max(np.linalg.norm(rest), 1e-300))]
+    # Of two states, one move apart, mean and last state need one draw only.
+    length = float(np.linalg.norm(rest))
+    second = rest / length if length > 0.0 else rest
+    return [_combined(c, n) for c in (first, second)]
 
 
 def _combined(coefficients: Array, n: tf.Tensor) -> tf.Tensor:

@@ -147,7 +147,7 @@ def test_comparison_looks_at_both_parts_and_across() -> None:
     assert features.shape == (REPETITIONS, 20)
     deviations = features.std(0)
     assert (deviations > 0.1).all()
-    correlations = np.corrcoef(features.T)
+    correlations: Array = np.asarray(np.corrcoef(features.T))
     assert abs(correlations[4:8, 14:18].diagonal()).min() > 0.3
     assert abs(correlations[:4, 8:10]).max() > 0.1
 
