@@ -146,7 +146,7 @@ class Objective(abc.ABC):
         """Maps `function` over the leading axis of every tensor in `stacked`."""
         try:
             return tf.vectorized_map(function, list(stacked), fallback_to_while_loop=False)
-        except ValueError:
+        except (TypeError, ValueError):
             # Convolutions with one kernel per sample, for one, have no vectorised form.
             result = tf.vectorized_map(function, list(stacked), fallback_to_while_loop=True)
             self.is_vectorized = False

@@ -337,5 +337,6 @@ def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _at_least(shape: tf.TensorShape, dimension: int) -> bool:
     """Returns whether so many inputs are known to span all dimensions."""
-    known = [size for size in shape if size is not None]
-    return shape.rank is not None and math.prod(known) >= dimension
+    if shape.rank is None:
+        return False
+    return math.prod(size for size in shape if size is not None) >= dimension

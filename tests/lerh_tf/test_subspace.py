@@ -28,7 +28,7 @@ def look(objective: ReplayedLoss, subspace: Subspace | None, weights: list[tf.Te
     coordinates = [w if r is None else r.reduce(w) for r, w in pairs]
     gradient = objective.gradient(weights)
     return {
-        "size": subspace.size(weights),
+        "size": subspace.size,
         "loss": (objective(weights), subspace.objective(coordinates)),
         "gradient": gradient,
         "reduced_gradient": subspace.objective.gradient(coordinates),
@@ -193,7 +193,7 @@ def sizes(
         (reduction,) = subspace.reductions
         assert reduction is not None
         coordinates = [reduction.reduce(weights[0])]
-        return [subspace.size(weights), objective(weights), subspace.objective(coordinates)]
+        return [subspace.size, objective(weights), subspace.objective(coordinates)]
 
     size, whole, reduced = examine(
         lambda *x: energy(loss(variable, *x)), [variable], inputs, look, spec

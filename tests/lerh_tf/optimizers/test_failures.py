@@ -86,7 +86,7 @@ def test_loss_without_a_gradient_needs_the_gradient_free_sampler(kernel: str) ->
     optimizer = (
         LocalEntropy(sampler=kernel) if kernel == "sgld" else HeatRegularization(solver=kernel)
     )
-    with pytest.raises(ValueError, match="has no gradient with respect to any weight.*Importance"):
+    with pytest.raises(ValueError, match=r"has no gradient with respect to any weight.*Importance"):
         optimizer.step(wrong, [weight])
     LocalEntropy(sampler=ImportanceSampling(4)).step(wrong, [weight])
 
@@ -115,7 +115,7 @@ def test_weight_that_the_optimizer_does_not_know_is_named() -> None:
     known, unknown = tf.Variable([1.0]), tf.Variable([1.0], name="stranger")
     optimizer = LocalEntropy(0.01, ImportanceSampling(2))
     optimizer.build([known])
-    with pytest.raises(ValueError, match="Unknown variable.*stranger"):
+    with pytest.raises(ValueError, match=r"Unknown variable.*stranger"):
         optimizer.step(square(unknown), [unknown])
 
 
