@@ -1,4 +1,4 @@
-"""The command line: `reproduce table1`, `reproduce figures`, `reproduce benchmark`."""
+"""The command line: `reproduce table1`, `reproduce figures` and the others."""
 
 import signal
 import sys
@@ -134,6 +134,99 @@ def table1(
         end="",
     )
     return code
+
+
+@app.command
+def theory(
+    *,
+    seeds: Annotated[list[int] | None, _several, _integers_only] = None,
+    quick: Annotated[bool, _single] = False,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
+    output: Path = _OUTPUT,
+) -> int:
+    """Measure the theorems, statement by statement, and print what holds.
+
+    Args:
+        seeds: Seeds of the estimators' noise; what is exact needs none. [default: 0]
+        quick: Take a small budget for a first look, marked as such.
+        threads: Threads per run. [default: 2]
+        output: Folder of the records and the table.
+    """
+    with _usage_errors():
+        checks.positive_integer("threads", threads)
+        chosen = _QUICK_SEEDS if seeds is None else tuple(seeds)
+        checks.seeds(chosen)
+    from reproduce import commands
+    from reproduce.theory.protocol import QUICK_THEORY, THEORY
+
+    measured = QUICK_THEORY if quick else THEORY
+    code, text = commands.measure_theory(
+        measured, chosen, threads=threads, output=output, console=_console()
+    )
+    print(text, end="")
+    return code
+
+
+def _illustrate(name: str, threads: int, output: Path, figures_dir: Path | None) -> int:
+    with _usage_errors():
+        checks.positive_integer("threads", threads)
+    from reproduce import commands
+
+    folder = _figures_folder(output, figures_dir)
+    return commands.make_illustration(
+        name, threads=threads, output=output, figures_dir=folder, console=_console()
+    )
+
+
+@app.command
+def figure1(
+    *,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
+    output: Path = _OUTPUT,
+    figures_dir: Annotated[Path | None, _single] = None,
+) -> int:
+    """Draw Figure 1: local entropy of a toy landscape.
+
+    Args:
+        threads: Threads. [default: 2]
+        output: Folder of the record.
+        figures_dir: Folder of the figure. [default: figures; with --output: its figures/]
+    """
+    return _illustrate("figure1", threads, output, figures_dir)
+
+
+@app.command
+def figure2(
+    *,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
+    output: Path = _OUTPUT,
+    figures_dir: Annotated[Path | None, _single] = None,
+) -> int:
+    """Draw Figure 2: heat regularization of a toy landscape.
+
+    Args:
+        threads: Threads. [default: 2]
+        output: Folder of the record.
+        figures_dir: Folder of the figure. [default: figures; with --output: its figures/]
+    """
+    return _illustrate("figure2", threads, output, figures_dir)
+
+
+@app.command
+def figure3(
+    *,
+    threads: Annotated[int, _integers_only] = DEFAULT_THREADS,
+    output: Path = _OUTPUT,
+    figures_dir: Annotated[Path | None, _single] = None,
+) -> int:
+    """Draw Figure 3: the mean-seeking and the mode-seeking Gaussian.
+
+    Args:
+        threads: Threads. [default: 2]
+        output: Folder of the record.
+        figures_dir: Folder of the figure. [default: figures; with --output: its figures/]
+    """
+    return _illustrate("figure3", threads, output, figures_dir)
 
 
 @app.command

@@ -1,20 +1,23 @@
 """What the commands do, once their arguments are known to be good."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from reproduce.experiments import table1
+from reproduce.experiments import gaussians, landscapes, table1, theory
 from reproduce.protocols import QUICK_TABLE1, SUBSPACES, TABLE1, Comparison
 from reproduce.records import Record, Store
+from reproduce.runner import Job, run_missing
+from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 DONE, FAILED = 0, 1
+ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
 
 
 def train(
@@ -45,14 +48,6 @@ def train(
         StorageError: A record cannot be read or written.
         DataError: MNIST is damaged or cannot be prepared.
     """
-    store = Store(output, warn=console.print)
-    store.prepare()
-    console.print("loading TensorFlow ...")
-    from reproduce import environment
-    from reproduce.progress import Display
-    from reproduce.runner import run_missing
-
-    execution = environment.prepare(threads) | {"subspace": subspace}
 
     @cache
     def data() -> "Mnist":
@@ -60,15 +55,112 @@ def train(
 
         return load_mnist(data_dir)
 
-    jobs = table1.jobs(comparison, seeds, execution, data)
+    def jobs(execution: Mapping[str, Any]) -> list[Job]:
+        return table1.jobs(comparison, seeds, {**execution, "subspace": subspace}, data)
+
     # Loaded ahead of the first run, whose clock it would fall under.
+    return make_missing(jobs, threads=threads, output=output, console=console, before_first=data)
+
+
+def make_missing(
+    jobs_of: Callable[[Mapping[str, Any]], list[Job]],
+    *,
+    threads: int,
+    output: Path,
+    console: Console,
+    before_first: Callable[[], Any] = lambda: None,
+) -> int:
+    """Makes the runs of an experiment that have no record yet.
+
+    Args:
+        jobs_of: Takes how this process executes to the experiment's runs.
+        threads: Threads per run.
+        output: Folder of the records.
+        console: Where progress goes.
+        before_first: Called if any run is to be made.
+
+    Returns:
+        The exit code: 0 if every run has its record, 1 if not.
+
+    Raises:
+        StorageError: A record cannot be read or written.
+    """
+    store = Store(output, warn=console.print)
+    store.prepare()
+    console.print("loading TensorFlow ...")
+    from reproduce import environment
+    from reproduce.progress import Display
+
+    jobs = jobs_of(environment.prepare(threads))
     if not all(store.path(job.run).exists() for job in jobs):
-        data()
+        before_first()
     with Display(jobs, console) as display:
         summary = run_missing(jobs, store, environment.describe(), display)
     for job in summary.failed:
         console.print(f"failed, no record: {job.run.label}")
     return FAILED if summary.failed else DONE
+
+
+def measure_theory(
+    measured: Theory, seeds: Sequence[int], *, threads: int, output: Path, console: Console
+) -> tuple[int, str]:
+    """Makes the missing measurements of the theorems, writes their table and returns it.
+
+    Args:
+        measured: Where and how everything is measured.
+        seeds: Of the estimators' noise.
+        threads: Threads per run.
+        output: Folder of the records and the table.
+        console: Where progress goes.
+
+    Returns:
+        The exit code, and the table.
+    """
+    code = make_missing(
+        lambda execution: theory.jobs(measured, seeds, execution),
+        threads=threads,
+        output=output,
+        console=console,
+    )
+    records = _records(theory.NAME, output, console)
+    text, written = theory.render(records, measured, seeds, output)
+    _report(written, console)
+    return code, text
+
+
+def make_illustration(
+    name: str, *, threads: int, output: Path, figures_dir: Path, console: Console
+) -> int:
+    """Computes what Figure 1, 2 or 3 shows and draws it.
+
+    Args:
+        name: "figure1", "figure2" or "figure3".
+        threads: Threads per run.
+        output: Folder of the records.
+        figures_dir: Folder of the figure.
+        console: Where progress goes.
+
+    Returns:
+        The exit code: 0 if the figure was drawn, 1 if not.
+    """
+
+    def jobs(execution: Mapping[str, Any]) -> list[Job]:
+        if name == gaussians.FIGURE:
+            return gaussians.jobs(gaussians.Approximation(), execution)
+        return landscapes.jobs({name: landscapes.FIGURES[name]}, execution)
+
+    code = make_missing(jobs, threads=threads, output=output, console=console)
+    _report(_draw_illustration(name, output, figures_dir, console), console)
+    return code
+
+
+def _draw_illustration(name: str, output: Path, folder: Path, console: Console) -> list[Path]:
+    """Draws Figure 1, 2 or 3 if it has a record."""
+    if name == gaussians.FIGURE:
+        records = _records(gaussians.NAME, output, console)
+        return gaussians.render(records, gaussians.Approximation(), folder)
+    records = _records(landscapes.NAME, output, console)
+    return landscapes.render(records, name, landscapes.FIGURES, folder)
 
 
 def show_table1(
@@ -81,7 +173,7 @@ def show_table1(
     console: Console,
 ) -> str:
     """Writes a comparison's table and figure from its records and returns the table."""
-    records = _records(output, console)
+    records = _records(table1.NAME, output, console)
     text, written = table1.render(records, comparison, seeds, subspace, output, figures_dir)
     _report(written, console)
     return text
@@ -93,18 +185,24 @@ def draw_figures(*, output: Path, figures_dir: Path, console: Console) -> int:
     Returns:
         The exit code: 0 if anything was drawn, 1 if there is nothing to draw.
     """
-    records = _records(output, console)
-    found = [
-        (comparison, subspace)
-        for comparison in (TABLE1, QUICK_TABLE1)
-        for subspace in SUBSPACES
-        if table1.has_records(records, comparison, subspace)
-    ]
-    for comparison, subspace in found:
-        _report(table1.render(records, comparison, None, subspace, output, figures_dir)[1], console)
-    if not found:
+    records = _records(table1.NAME, output, console)
+    written: list[Path] = []
+    for comparison in (TABLE1, QUICK_TABLE1):
+        for subspace in SUBSPACES:
+            if table1.has_records(records, comparison, subspace):
+                written += table1.render(records, comparison, None, subspace, output, figures_dir)[
+                    1
+                ]
+    for name in ILLUSTRATIONS:
+        written += _draw_illustration(name, output, figures_dir, console)
+    measured = _records(theory.NAME, output, console)
+    for protocol in (THEORY, QUICK_THEORY):
+        if theory.has_records(measured, protocol):
+            written += theory.render(measured, protocol, None, output)[1]
+    _report(written, console)
+    if not written:
         console.print(f"nothing to draw: no records in {output}; `reproduce table1` makes them")
-    return DONE if found else FAILED
+    return DONE if written else FAILED
 
 
 def benchmark(
@@ -145,8 +243,8 @@ def benchmark(
     return text
 
 
-def _records(output: Path, console: Console) -> list[Record]:
-    return Store(output, warn=console.print).scan(table1.NAME)
+def _records(experiment: str, output: Path, console: Console) -> list[Record]:
+    return Store(output, warn=console.print).scan(experiment)
 
 
 def _report(written: Sequence[Path], console: Console) -> None:
