@@ -7,6 +7,8 @@ ARGS ?=
 QUICK ?=
 
 VENV := .venv
+EXTRA := test
+PEERS := .venv-peers
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
@@ -26,7 +28,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help table1 figures benchmark test venv wheel clean stale
+.PHONY: help table1 theory figure1 figure2 figure3 figures benchmark peers test venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [ARGS="..."] [QUICK=1] [PYTHON=python3]'
@@ -35,11 +37,24 @@ help: ## Print this list.
 table1: $(INSTALLED) ## Train on MNIST by every method and print Table 1 (QUICK=1: a small budget).
 	$(RUN) -m reproduce table1 $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
 
+theory: $(INSTALLED) ## Measure the theorems, statement by statement (QUICK=1: a small budget).
+	$(RUN) -m reproduce theory $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
+
+figure1: $(INSTALLED) ## Draw Figure 1: local entropy of a toy landscape.
+figure2: $(INSTALLED) ## Draw Figure 2: heat regularization of a toy landscape.
+figure3: $(INSTALLED) ## Draw Figure 3: mean-seeking and mode-seeking Gaussians.
+figure1 figure2 figure3:
+	$(RUN) -m reproduce $@ $(ARGS)
+
 figures: $(INSTALLED) ## Draw the figures from the records there are.
 	$(RUN) -m reproduce figures $(ARGS)
 
 benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 	$(RUN) -m reproduce benchmark $(ARGS)
+
+peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).
+	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
+	$(PEERS)/bin/python -m reproduce.peers $(if $(QUICK),--quick) $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
 	$(RUN) -m ruff check .
@@ -54,7 +69,7 @@ wheel: $(INSTALLED) ## Build the wheel into dist/.
 	$(RUN) -m pip wheel -qq --no-deps --wheel-dir dist .
 
 clean: ## Remove the environment, caches and builds; results and prepared data stay.
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Only after the last install ended well is the environment kept and brought up to date.
@@ -65,6 +80,6 @@ $(INSTALLED): setup.cfg pyproject.toml $(STALE)
 	@echo 'Installing into $(VENV) (a few minutes the first time) ...'
 	@test -z '$(STALE)' || "$(PYTHON)" -m venv --clear $(VENV)
 	@rm -f $(INSTALLED)
-	@$(RUN) -m pip install -qq --disable-pip-version-check --editable '.[test]'
+	@$(RUN) -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRA)]'
 	@$(RUN) -I -c '$(IDENTITY)' > $(INSTALLED).part
 	@mv $(INSTALLED).part $(INSTALLED)
