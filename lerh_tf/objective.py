@@ -144,13 +144,11 @@ class Objective(abc.ABC):
 
     def _vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
         """Maps `function` over the leading axis of every tensor in `stacked`."""
-        try:
-            return tf.vectorized_map(function, list(stacked), fallback_to_while_loop=False)
-        except (TypeError, ValueError):
-            # Convolutions with one kernel per sample, for one, have no vectorised form.
-            result = tf.vectorized_map(function, list(stacked), fallback_to_while_loop=True)
-            self.is_vectorized = False
-            return result
+        before = _loops()
+        # Convolutions with one kernel per sample, for one, have no vectorised form.
+        result = tf.vectorized_map(function, list(stacked), fallback_to_while_loop=True)
+        self.is_vectorized = self.is_vectorized and _loops() == before
+        return result
 
 
 class ReplayedLoss(Objective):
@@ -373,6 +371,12 @@ def _connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
         tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)
         for gradient, weight in zip(gradients, weights, strict=True)
     ]
+
+
+def _loops() -> int:
+    """Returns the number of loops in the current graph."""
+    operations = tf.compat.v1.get_default_graph().get_operations()
+    return sum(operation.type in ("While", "StatelessWhile") for operation in operations)
 
 
 def _total_size(tensors: Sequence[tf.Tensor]) -> int | tf.Tensor:
