@@ -116,7 +116,6 @@ FOUND: dict[str, Case] = {
     "bfloat16": Case(lambda: dense_model(9), [normal(9)], 50, 26, "bfloat16"),
     "float64": Case(lambda: dense_model(9), [normal(9)], 50, 26, "float64"),
     "float64-embedding": Case(embedded, [INDICES], 67, 37, "float64"),
-    "float64-attention": Case(attentive, [normal(2, 15)], 393, 231, "float64"),
     "two-branches": Case(two_branches, [normal(9), normal(11)], 60, 26),
     "shared-inputs": Case(shared_inputs, [normal(9)], 56, 26),
     "dropped-inputs": Case(dropped_inputs, [normal(9)], 40, 16),

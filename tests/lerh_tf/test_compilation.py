@@ -178,7 +178,7 @@ import numpy as np
 from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
 
 def peak(sampler):
-    model = keras.Sequential([keras.Input((100,)), keras.layers.Dense(50), keras.layers.Dense(1)])
+    model = keras.Sequential([keras.Input((100,)), keras.layers.Dense(25), keras.layers.Dense(1)])
     model.compile(LocalEntropy(0.01, sampler, seed=0), "mse")
     model.fit(np.ones((20, 100)), np.ones((20, 1)), batch_size=20, verbose=0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -190,7 +190,7 @@ for kernel in (SGLD, ImportanceSampling):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kilobytes are Linux's unit of ru_maxrss")
 def test_memory_does_not_grow_with_samples() -> None:
-    # Noise in one piece would be 400 MB.
+    # Noise in one piece would be 200 MB.
     child = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True)
     assert child.returncode == 0, child.stderr
     growths = [float(line.split()[1]) for line in child.stdout.splitlines() if "growth" in line]
