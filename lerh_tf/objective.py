@@ -11,6 +11,7 @@ minibatch and the same dropout masks, and no variable moves while they run.
 """
 
 import abc
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
@@ -374,9 +375,11 @@ def _connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
 
 
 def _loops() -> int:
-    """Returns the number of loops in the current graph."""
-    operations = tf.compat.v1.get_default_graph().get_operations()
-    return sum(operation.type in ("While", "StatelessWhile") for operation in operations)
+    """Returns the number of loops in the current graph and the functions that it calls."""
+    definition = tf.compat.v1.get_default_graph().as_graph_def()
+    functions = (function.node_def for function in definition.library.function)
+    nodes = itertools.chain(definition.node, *functions)
+    return sum(node.op in ("While", "StatelessWhile") for node in nodes)
 
 
 def _total_size(tensors: Sequence[tf.Tensor]) -> int | tf.Tensor:
