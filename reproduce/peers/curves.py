@@ -20,7 +20,7 @@ from reproduce.peers.work import Work
 
 AXES = {
     "samples": (10, 100, 1000, 10_000, 100_000),
-    "batch": (1, 8, 20, 64, 128, 256, 512),
+    "batch": (1, 8, 20, 128, 512),
     "hidden": (50, 200, 800, 3200),
 }
 """What is varied; all else is the paper's."""
