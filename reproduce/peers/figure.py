@@ -51,7 +51,7 @@ def draw_race(found: Sequence[Row], caption: str, stem: Path) -> list[Path]:
             labels,
             [sum(len(g) + 1 for g in list(groups.values())[:i]) for i in range(len(groups))],
         )
-        axes.set_title(fill(caption, 96), fontsize=7)
+        figure.suptitle(fill(caption, 110), fontsize=7)
         figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     return style.save(figure, stem)
 

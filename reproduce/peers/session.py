@@ -116,12 +116,8 @@ class Session:
         return text, [*written, *figure.draw_curves(self.points, self._caption(), stem)]
 
     def _agreement(self, system: str) -> dict[str, Any]:
-        repetitions = 100 if self._plan.quick else 400
-        return self._kept(
-            f"checks/{system}",
-            {"repetitions": repetitions, "bound": agreement.LARGEST_Z},
-            lambda: agreement.check(system, repetitions=repetitions),
-        )
+        bounds = {"z": agreement.LARGEST_Z, "error": agreement.LARGEST_ERROR}
+        return self._kept(f"checks/{system}", bounds, lambda: agreement.check(system))
 
     def _race(self, algorithm: str) -> dict[str, Any]:
         systems = [s for s in self._plan.systems if SYSTEMS[s].algorithm in (algorithm, "sgd")]
