@@ -30,7 +30,7 @@ from tests.lerh_tf._regression import (
 pytestmark = pytest.mark.usefixtures("plain_loops")
 schedules = keras.optimizers.schedules
 SCHEDULE = schedules.ExponentialDecay(0.5, 100, 0.9)
-COMMON = ["step_norm", "dimensions", "sampled_dimensions", "compiled"]
+COMMON = ["step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized"]
 DIAGNOSTICS = [*COMMON, *ImportanceSampling.diagnostic_names]
 WEIGHTS = 4
 
