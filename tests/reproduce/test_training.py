@@ -83,7 +83,7 @@ def test_train_keeps_the_diagnostics(results: dict[str, dict[str, Any]]) -> None
         "sgld": {"standard_error", "non_finite"},
         "hr": {"residual", "non_finite"},
     }
-    common = {"step_norm", "dimensions", "sampled_dimensions", "compiled"}
+    common = {"step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized"}
     assert results["sgd"]["diagnostics"] == {}
     for name, names in own.items():
         reported = results[name]["diagnostics"]
