@@ -39,6 +39,12 @@ def robbins_monro_exponent(name: str, value: float) -> None:
         raise ValueError(f"`{name}` must be in (1/2, 1]. Received: {name}={value!r}")
 
 
+def decay(name: str, value: float) -> None:
+    """Raises `ValueError` unless `value` is finite and above -1."""
+    if not -1.0 < value < math.inf:
+        raise ValueError(f"`{name}` must be finite and above -1. Received: {name}={value!r}")
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Raises `ValueError` unless `value` is among the `known` names."""
     names = tuple(known)

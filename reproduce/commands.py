@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce.experiments import gaussians, landscapes, table1, theory
+from reproduce.experiments.base import RECORDS
 from reproduce.protocols import QUICK_TABLE1, SUBSPACES, TABLE1, Comparison
 from reproduce.records import Record, Store
 from reproduce.runner import Job, run_missing
@@ -173,7 +174,7 @@ def show_table1(
     console: Console,
 ) -> str:
     """Writes a comparison's table and figure from its records and returns the table."""
-    records = _records(table1.NAME, output, console)
+    records = _records(RECORDS, output, console)
     text, written = table1.render(records, comparison, seeds, subspace, output, figures_dir)
     _report(written, console)
     return text
@@ -185,7 +186,7 @@ def draw_figures(*, output: Path, figures_dir: Path, console: Console) -> int:
     Returns:
         The exit code: 0 if anything was drawn, 1 if there is nothing to draw.
     """
-    records = _records(table1.NAME, output, console)
+    records = _records(RECORDS, output, console)
     written: list[Path] = []
     for comparison in (TABLE1, QUICK_TABLE1):
         for subspace in SUBSPACES:

@@ -11,6 +11,7 @@ from lerh_tf import (
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
+    Scoping,
     Temperatures,
 )
 from reproduce.protocols import (
@@ -66,7 +67,8 @@ def _(
         persistent=method.persistent,
         restart=method.restart,
     )
-    return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed, subspace=subspace)
+    tau = Scoping(method.tau, method.tau1) if method.tau1 else method.tau
+    return LocalEntropy(tau=tau, sampler=sampler, seed=seed, subspace=subspace)
 
 
 @optimizer.register

@@ -133,9 +133,7 @@ def summarise(
 def _by_seed(records: Sequence[Record], name: str, comparison: Comparison) -> dict[int, Record]:
     wanted = comparison.cases()[name].configuration()
     fitting = [
-        record
-        for record in records
-        if record.run.case == name and _without_execution(record.run.configuration) == wanted
+        record for record in records if _without_execution(record.run.configuration) == wanted
     ]
     return {record.run.seed: record for record in reversed(fitting)}
 

@@ -5,16 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import paper, tables
+from reproduce.experiments.base import training_jobs
 from reproduce.figures import curves
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Case, Comparison
-from reproduce.records import Record, Run
-from reproduce.runner import Job, Outcome, Report
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+from reproduce.records import Record
+from reproduce.runner import Job
 from reproduce.summary import Budget, summarise
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 NAME = "table1"
+TITLE = "Table 1"
+PROTOCOL = TABLE1
+QUICK = QUICK_TABLE1
 
 
 def jobs(
@@ -32,30 +36,7 @@ def jobs(
             configuration.
         data: Loads MNIST; called only if a run is made.
     """
-    cases = comparison.cases()
-    return [
-        _job(name, case, seed, execution, data) for seed in seeds for name, case in cases.items()
-    ]
-
-
-def run(
-    case: Case, seed: int, data: "Mnist", report: Report, subspace: str | bool = "auto"
-) -> Outcome:
-    """Trains one case with one seed.
-
-    Args:
-        case: Method and training set-up.
-        seed: The run's seed.
-        data: MNIST.
-        report: Called after every weight update.
-        subspace: "auto" or False, the optimizers' own argument.
-
-    Returns:
-        The record's result and its timings.
-    """
-    from reproduce.training import train
-
-    return train(case, seed, data, report, subspace)
+    return training_jobs(list(comparison.cases().values()), seeds, execution, data)
 
 
 def render(
@@ -69,7 +50,7 @@ def render(
     """Writes Table 1 and Figure 4 of a comparison from its records.
 
     Args:
-        records: Any records of this experiment; those of other comparisons are left out.
+        records: Any records of training; those of other comparisons are left out.
         comparison: What is shown, run or not.
         seeds: The seeds shown, run or not; `None`: all there are.
         subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
@@ -80,11 +61,11 @@ def render(
     Returns:
         The table as Markdown, and the files written.
     """
-    budget = Budget.of(comparison, TABLE1, QUICK_TABLE1, subspace)
+    budget = Budget.of(comparison, PROTOCOL, QUICK, subspace)
     rows = summarise(records, comparison, seeds, subspace)
-    text = tables.accuracy_markdown("Table 1", rows, paper.TABLE1, comparison, budget)
+    text = tables.accuracy_markdown(TITLE, rows, paper.TABLE1, comparison, budget)
     frame = tables.accuracy_frame(rows, paper.TABLE1, comparison, budget)
-    written = tables.write(text, frame, output / f"table1{budget.suffix}")
+    written = tables.write(text, frame, output / f"{NAME}{budget.suffix}")
     if any(row.curves for row in rows):
         stem = figures / f"figure4{budget.suffix}"
         written += curves.draw("Figure 4", rows, paper.TABLE1, budget, stem)
@@ -96,18 +77,3 @@ def has_records(
 ) -> bool:
     """Whether any record belongs to a comparison."""
     return any(row.curves for row in summarise(records, comparison, None, subspace))
-
-
-def _job(
-    name: str,
-    case: Case,
-    seed: int,
-    execution: Mapping[str, Any],
-    data: Callable[[], "Mnist"],
-) -> Job:
-    configuration = case.configuration() | {"execution": dict(execution)}
-    return Job(
-        run=Run(NAME, name, seed, configuration),
-        steps=case.training.updates,
-        execute=lambda report: run(case, seed, data(), report, execution["subspace"]),
-    )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from reproduce.data import Mnist
+from reproduce.experiments.base import RECORDS
 from reproduce.protocols import Comparison
 from reproduce.records import Record, Run
 
@@ -52,4 +53,6 @@ def record(
         "curve": curve,
         "diagnostics": {} if case == "sgd" else diagnostics,
     }
-    return Record(Run("table1", case, seed, configuration), ENVIRONMENT, result)
+    return Record(
+        Run(RECORDS, comparison.cases()[case].name, seed, configuration), ENVIRONMENT, result
+    )

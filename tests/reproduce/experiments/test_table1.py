@@ -6,6 +6,7 @@ import pytest
 
 from reproduce import readings
 from reproduce.experiments import table1
+from reproduce.experiments.base import RECORDS
 from reproduce.protocols import (
     TABLE1,
     Comparison,
@@ -44,7 +45,7 @@ def test_records_do_not_depend_on_order_or_company(tmp_path: Path) -> None:
 
 def test_render_shows_what_there_is(tmp_path: Path) -> None:
     _run(tmp_path, (0,), ("sgd",))
-    records = Store(tmp_path, warn=pytest.fail).scan(table1.NAME)
+    records = Store(tmp_path, warn=pytest.fail).scan(RECORDS)
     text, written = table1.render(records, TINY, (0, 1), "auto", tmp_path, tmp_path / "figures")
     assert "SGD: 1 of 2 runs; missing: seed 1" in text
     assert "NOT the paper's budget" in text
