@@ -5,7 +5,6 @@ resolved configuration and the numerics revision. What differs between equal run
 in a folder beside, under the same name, so that records of equal runs are equal bytes.
 """
 
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,20 +15,20 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from reproduce import strict_json
+from reproduce import storage, strict_json
 
-NUMERICS_REVISION = 2
+NUMERICS_REVISION = 3
 """Raised by one whenever a change alters any run's numbers; older records then count no more."""
 
 _RESERVED_BYTES = 1 << 16
 
 
-class StorageError(Exception):
-    """The folder of records cannot be read or written: full disk, missing permission."""
-
-
 class DamagedRecordError(Exception):
     """A file is no whole record."""
+
+
+class _MissingError(Exception):
+    """There is no such file."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +140,14 @@ class Store:
 
         The operating system lets go of a claim when its process ends, however it ends.
         """
-        lock = FileLock(self._prepared(self.folder / ".locks") / f"{run.key}.lock")
+        path = storage.prepared(self.folder / ".locks") / f"{run.key}.lock"
+        lock = FileLock(path)
         try:
-            lock.acquire(timeout=0)
+            with storage.explained("write to", path):
+                lock.acquire(timeout=0)
         except Timeout:
             yield False
             return
-        except OSError as error:
-            raise _storage_error("write to", Path(lock.lock_file), error) from error
         try:
             yield True
         finally:
@@ -160,7 +159,7 @@ class Store:
         Raises:
             StorageError: It cannot be made.
         """
-        self._prepared(self.folder / "records")
+        storage.prepared(self.folder / "records")
 
     def load(self, run: Run) -> Record | None:
         """Returns the run's record, or None if there is none; a damaged one is set aside.
@@ -172,7 +171,7 @@ class Store:
             record = Record.parse(_read(path))
             if record.run.identity != run.identity:
                 raise DamagedRecordError("it is of another run than its name says")
-        except FileNotFoundError:
+        except _MissingError:
             return None
         except DamagedRecordError as error:
             self._warn(f"{path}: {error}; set aside as {_set_aside(path).name}, run again")
@@ -187,8 +186,8 @@ class Store:
             StorageError: There is no room, or no permission.
         """
         temporary = _temporary(self.path(run))
-        self._prepared(temporary.parent)
-        _write(temporary, b"\0" * _RESERVED_BYTES)
+        storage.prepared(temporary.parent)
+        storage.fill(temporary, b"\0" * _RESERVED_BYTES)
         try:
             yield
         finally:
@@ -202,9 +201,7 @@ class Store:
         """
         path, sidecar = self.path(record.run), self.timings_path(record.run)
         for target, text in ((sidecar, strict_json.dumps(dict(timings))), (path, record.text())):
-            self._prepared(target.parent)
-            _write(_temporary(target), text.encode())
-            _rename(_temporary(target), target)
+            storage.write(target, text.encode(), _temporary(target))
 
     def scan(self, experiment: str) -> list[Record]:
         """Returns every whole record of an experiment, in the order of their paths; reads only."""
@@ -217,18 +214,11 @@ class Store:
     def _scanned(self, path: Path) -> Record | None:
         try:
             return Record.parse(_read(path))
-        except FileNotFoundError:  # set aside by a run at this moment
+        except _MissingError:  # set aside by a run at this moment
             return None
         except DamagedRecordError as error:
             self._warn(f"{path}: {error}; left out")
             return None
-
-    def _prepared(self, folder: Path) -> Path:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _storage_error("make", folder, error) from error
-        return folder
 
 
 def _name(run: Run) -> Path:
@@ -245,53 +235,16 @@ def _temporary(path: Path) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise _storage_error("read", path, error) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        # Written over what was reserved, and cut to length only then.
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            stream.truncate(len(content))
-            os.fsync(stream.fileno())
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise _storage_error("write", path, error) from error
-
-
-def _rename(source: Path, target: Path) -> None:
-    try:
-        os.replace(source, target)
-        folder = os.open(target.parent, os.O_RDONLY)
+    with storage.explained("read", path):
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise _storage_error("write", target, error) from error
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise _MissingError from error
 
 
 def _set_aside(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 1_000_000))
     target = next(name for name in names if not name.exists())
-    try:
+    with storage.explained("rename", path):
         os.replace(path, target)
-    except OSError as error:
-        raise _storage_error("rename", path, error) from error
     return target
-
-
-def _storage_error(action: str, path: Path, error: OSError) -> StorageError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    advice = "; free some space and run the same command again" if full else ""
-    return StorageError(
-        f"cannot {action} {path}: {error.strerror or error}{advice}. "
-        "Every record finished before is kept."
-    )

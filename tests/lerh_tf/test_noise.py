@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import special, stats
 
-from lerh_tf.noise import PhiloxNoise, block_size
+from lerh_tf.noise import PhiloxNoise, _normal, block_size
 from tests.lerh_tf._kernels import Array
 
 SHAPES = ((3,), (2, 2), ())
@@ -135,6 +136,47 @@ def test_moments_are_standard_normal(dtype: tf.DType, jit_compile: bool) -> None
     for power, mean, variance in [(1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)]:
         assert abs(np.mean(z**power) - mean) < BOUND * np.sqrt(variance / len(z))
     assert abs(np.mean(np.abs(z) > 3.0) - 0.0026998) < BOUND * np.sqrt(0.0027 / len(z))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_the_distribution_is_normal(dtype: tf.DType, jit_compile: bool) -> None:
+    z = one(samples=200_000, dtype=dtype, jit_compile=jit_compile).astype("float64")
+    assert stats.kstest(z, "norm").pvalue > 1e-4
+    assert stats.kstest(1.02 * z, "norm").pvalue < 1e-4
+
+
+def quantiles(bits: Array) -> Array:
+    found: Array = _normal([tf.constant(bits)])[0].numpy()
+    return found
+
+
+def test_32_bits_give_the_normal_quantile() -> None:
+    rare = np.geomspace(1, 2**31 - 1, 100_000).astype("int32")
+    t = (rare + 0.5) / 2**31
+    expected = -special.ndtri(t / 2)
+    found = quantiles(rare).astype("float64")
+    body = expected < 5.0
+    np.testing.assert_allclose(found[body], expected[body], rtol=5e-7, atol=1e-7)
+    np.testing.assert_allclose(found[~body], expected[~body], rtol=4e-4)
+
+
+def test_64_bits_give_the_normal_quantile() -> None:
+    rare = np.geomspace(2**11, 2**62, 10_000).astype("int64") >> 11
+    expected = -special.ndtri((rare + 0.5) / 2**53)
+    np.testing.assert_allclose(quantiles(rare << 11), expected, rtol=2e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_every_pattern_of_bits_is_a_finite_number_and_signs_mirror_it(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    bits = np.array([0, 1, 2, limits.max // 2, limits.max - 1, limits.max], dtype)
+    positive, negative = quantiles(bits), quantiles(bits | limits.min)
+    assert np.isfinite(positive).all()
+    assert (np.diff(positive) <= 0).all()
+    assert positive[0] > 6.0
+    assert positive[-1] < 1e-6
+    np.testing.assert_array_equal(negative, -positive)
 
 
 def test_a_wrong_scale_would_show() -> None:
