@@ -307,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     from reproduce.data import DataError
-    from reproduce.records import StorageError
+    from reproduce.storage import StorageError
 
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

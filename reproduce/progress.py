@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +22,15 @@ from reproduce.runner import Job
 _LINE_SECONDS = 30.0
 
 
+@dataclass
+class _Going:
+    """A run in progress."""
+
+    steps: int = 0
+    last_step: float | None = None
+    bar: TaskID | None = None
+
+
 class Display:
     """Shows how far the runs are, each and all of them.
 
@@ -37,7 +47,6 @@ class Display:
         self._steps_settled = 0
         self._steps_timed = 0
         self._last_line = time.monotonic()
-        self._last_step: float | None = None
         self._stepping = 0.0
         self._waited = False
         self._bars = Progress(
@@ -52,7 +61,7 @@ class Display:
             speed_estimate_period=300,
         )
         self._overall = self._bars.add_task("all runs", total=self._total_steps)
-        self._current: TaskID | None = None
+        self._going: dict[str, _Going] = {}
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -73,31 +82,33 @@ class Display:
 
     def began(self, job: Job) -> None:
         """Opens the run's bar."""
-        self._last_line, self._last_step = time.monotonic(), None
+        self._last_line = time.monotonic()
+        going = self._going[job.run.key] = _Going()
         if self._console.is_terminal:
-            self._current = self._bars.add_task(job.run.label, total=job.steps)
+            going.bar = self._bars.add_task(job.run.label, total=job.steps)
         else:
-            self._console.print(f"{self._place(1)} {job.run.label}: begins")
+            self._console.print(f"{self._place(len(self._going))} {job.run.label}: begins")
 
     def advanced(self, job: Job, steps: int) -> None:
         """Moves both bars; without a terminal, prints a line now and then."""
-        self._time_step()
-        self._bars.update(self._overall, completed=self._steps_settled + steps)
-        if self._current is not None:
-            self._bars.update(self._current, completed=steps)
+        going = self._going[job.run.key]
+        self._time_step(going, steps)
+        self._bars.update(self._overall, completed=self._steps_done())
+        if going.bar is not None:
+            self._bars.update(going.bar, completed=steps)
         elif time.monotonic() - self._last_line > _LINE_SECONDS:
             self._last_line = time.monotonic()
             self._console.print(
-                f"{self._place(1)} {job.run.label}: {steps} of {job.steps}, "
-                f"about {self._left(steps)} left for all runs"
+                f"{self._place(len(self._going))} {job.run.label}: {steps} of {job.steps}, "
+                f"about {self._left()} left for all runs"
             )
 
     def ended(self, job: Job, outcome: str) -> None:
         """Closes the run's bar and says how it ended."""
+        going = self._going.pop(job.run.key, _Going())
+        if going.bar is not None:
+            self._bars.remove_task(going.bar)
         self._settle(job)
-        if self._current is not None:
-            self._bars.remove_task(self._current)
-            self._current = None
         self._console.print(f"{self._place()} {job.run.label}: {outcome}")
 
     def waiting(self, jobs: Sequence[Job]) -> None:
@@ -113,20 +124,24 @@ class Display:
     def _settle(self, job: Job) -> None:
         self._settled.add(job.run.key)
         self._steps_settled += job.steps
-        self._bars.update(self._overall, completed=self._steps_settled)
+        self._bars.update(self._overall, completed=self._steps_done())
 
-    def _time_step(self) -> None:
+    def _steps_done(self) -> int:
+        return self._steps_settled + sum(going.steps for going in self._going.values())
+
+    def _time_step(self, going: _Going, steps: int) -> None:
         # From the second step of a run on: its first compiles.
         now = time.monotonic()
-        if self._last_step is not None:
-            self._stepping += now - self._last_step
+        if going.last_step is not None:
+            self._stepping += now - going.last_step
             self._steps_timed += 1
-        self._last_step = now
+        going.last_step, going.steps = now, steps
 
-    def _place(self, begun: int = 0) -> str:
-        return f"({len(self._settled) + begun}/{self._count})"
+    def _place(self, going: int = 0) -> str:
+        return f"({len(self._settled) + going}/{self._count})"
 
-    def _left(self, steps: int) -> str:
-        to_go = self._total_steps - self._steps_settled - steps
-        seconds = to_go * self._stepping / max(self._steps_timed, 1)
+    def _left(self) -> str:
+        to_go = self._total_steps - self._steps_done()
+        at_a_time = max(len(self._going), 1)
+        seconds = to_go * self._stepping / max(self._steps_timed, 1) / at_a_time
         return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

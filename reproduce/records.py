@@ -27,10 +27,6 @@ class DamagedRecordError(Exception):
     """A file is no whole record."""
 
 
-class _MissingError(Exception):
-    """There is no such file."""
-
-
 @dataclass(frozen=True)
 class Run:
     """What a record is the result of.
@@ -143,11 +139,12 @@ class Store:
         path = storage.prepared(self.folder / ".locks") / f"{run.key}.lock"
         lock = FileLock(path)
         try:
-            with storage.explained("write to", path):
-                lock.acquire(timeout=0)
+            lock.acquire(timeout=0)
         except Timeout:
             yield False
             return
+        except OSError as error:
+            raise storage.failure("write to", path, error) from error
         try:
             yield True
         finally:
@@ -171,7 +168,7 @@ class Store:
             record = Record.parse(_read(path))
             if record.run.identity != run.identity:
                 raise DamagedRecordError("it is of another run than its name says")
-        except _MissingError:
+        except FileNotFoundError:
             return None
         except DamagedRecordError as error:
             self._warn(f"{path}: {error}; set aside as {_set_aside(path).name}, run again")
@@ -214,7 +211,7 @@ class Store:
     def _scanned(self, path: Path) -> Record | None:
         try:
             return Record.parse(_read(path))
-        except _MissingError:  # set aside by a run at this moment
+        except FileNotFoundError:  # set aside by a run at this moment
             return None
         except DamagedRecordError as error:
             self._warn(f"{path}: {error}; left out")
@@ -235,11 +232,12 @@ def _temporary(path: Path) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    with storage.explained("read", path):
-        try:
-            return path.read_bytes()
-        except FileNotFoundError as error:
-            raise _MissingError from error
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise storage.failure("read", path, error) from error
 
 
 def _set_aside(path: Path) -> Path:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from reproduce.records import Record, Run, StorageError, Store
+from reproduce.records import Record, Run, Store
+from reproduce.storage import StorageError
 
 POLL_SECONDS = 1.0
 
@@ -55,6 +56,15 @@ class Watcher(Protocol):
         """A run failed, with this traceback."""
 
 
+class Fate(Enum):
+    """What became of a job, at one attempt."""
+
+    MADE = auto()
+    REUSED = auto()
+    FAILED = auto()
+    BUSY = auto()
+
+
 @dataclass
 class Summary:
     """What became of the jobs.
@@ -69,12 +79,9 @@ class Summary:
     reused: list[Job] = field(default_factory=list)
     failed: list[Job] = field(default_factory=list)
 
-
-class _Fate(Enum):
-    MADE = auto()
-    REUSED = auto()
-    FAILED = auto()
-    BUSY = auto()
+    def add(self, job: Job, fate: Fate) -> None:
+        """Counts a job that is settled."""
+        {Fate.MADE: self.made, Fate.REUSED: self.reused, Fate.FAILED: self.failed}[fate].append(job)
 
 
 def run_missing(
@@ -99,13 +106,15 @@ def run_missing(
         StorageError: A record cannot be read or written.
     """
     summary = Summary()
-    fates = {_Fate.MADE: summary.made, _Fate.REUSED: summary.reused, _Fate.FAILED: summary.failed}
     pending = list(jobs)
     while pending:
         busy: list[Job] = []
         for job in pending:
-            fate = _attempt(job, store, environment, watcher)
-            fates.get(fate, busy).append(job)
+            fate = attempt(job, store, environment, watcher)
+            if fate is Fate.BUSY:
+                busy.append(job)
+            else:
+                summary.add(job, fate)
         if len(busy) == len(pending):
             watcher.waiting(busy)
             time.sleep(POLL_SECONDS)
@@ -113,18 +122,32 @@ def run_missing(
     return summary
 
 
-def _attempt(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> _Fate:
+def attempt(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> Fate:
+    """Makes a job, unless its record is there or another process is making it.
+
+    Args:
+        job: What to make.
+        store: Where the records are.
+        environment: Recorded with the run.
+        watcher: Told what happens.
+
+    Returns:
+        What became of it; `BUSY` if another process is making it.
+
+    Raises:
+        StorageError: A record cannot be read or written.
+    """
     with store.claim(job.run) as claimed:
         if not claimed:
-            return _Fate.BUSY
+            return Fate.BUSY
         if store.load(job.run) is not None:
             watcher.reused(job)
-            return _Fate.REUSED
+            return Fate.REUSED
         with store.reserved(job.run):
             return _make(job, store, environment, watcher)
 
 
-def _make(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> _Fate:
+def _make(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> Fate:
     watcher.began(job)
     started = time.time()
     try:
@@ -134,8 +157,8 @@ def _make(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watch
     except Exception:
         watcher.error(f"{job.run.label} failed:\n{traceback.format_exc()}")
         watcher.ended(job, "failed")
-        return _Fate.FAILED
+        return Fate.FAILED
     span = {"started": started, "seconds": time.time() - started}
     store.save(Record(job.run, environment, result), {**timings, **span})
     watcher.ended(job, str(result["status"]))
-    return _Fate.MADE
+    return Fate.MADE

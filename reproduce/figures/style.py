@@ -1,15 +1,22 @@
 """What every figure shares: the methods' colours, sizes, how files are written."""
 
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+
+from reproduce import storage
 
 COLOURS = {"sgd": "#d62728", "sgld": "#1f4fd8", "hr": "#1a8a3a", "is": "#000000"}
 """The paper's: SGD red, SGLD blue, HR green, IS black."""
+
+_PALEST = 0.6
+_DASHES: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 1.2)), "-")
 
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -22,10 +29,27 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def line(name: str) -> dict[str, Any]:
-    """Returns colour and dashes of a method's line; a variant of a method is dashed."""
-    method, _, variant = name.partition("-")
-    return {"color": COLOURS[method], "linestyle": "--" if variant else "-"}
+def line(row: str, level: int = 0, levels: int = 1) -> dict[str, Any]:
+    """Returns the look of a row's line.
+
+    A variant of a method is dashed. Several lines of one row, as for several values of tau, go
+    from pale and dotted to the row's own colour and drawn through.
+
+    Args:
+        row: Table 1's row.
+        level: Which of the lines, from 0 on.
+        levels: How many lines there are.
+    """
+    method, _, variant = row.partition("-")
+    if levels == 1:
+        dashes: Any = "--" if variant else "-"
+        return {"color": COLOURS[method], "linestyle": dashes, "linewidth": 1.4}
+    paleness = _PALEST * (1 - level / (levels - 1))
+    return {
+        "color": _mixed_with_white(COLOURS[method], paleness),
+        "linestyle": _DASHES[round(level * (len(_DASHES) - 1) / (levels - 1))],
+        "linewidth": 1.2 + 0.4 * level / (levels - 1),
+    }
 
 
 def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
@@ -40,7 +64,6 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    stem.parent.mkdir(parents=True, exist_ok=True)
     kinds = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
     return [_save(figure, stem, kind, metadata) for kind, metadata in kinds.items()]
 
@@ -50,13 +73,14 @@ def settings() -> Any:
     return mpl.style.context(["default", _SETTINGS])
 
 
+def _mixed_with_white(colour: str, share: float) -> str:
+    return to_hex([part + share * (1 - part) for part in to_rgb(colour)])
+
+
 def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> Path:
     target = stem.with_name(f"{stem.name}.{kind}")
-    temporary = stem.with_name(f".{stem.name}.{os.getpid()}.part")
-    try:
-        with settings():
-            figure.savefig(temporary, format=kind, dpi=200, metadata=metadata)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    drawn = BytesIO()
+    with settings():
+        figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
+    storage.write(target, drawn.getvalue(), stem.with_name(f".{stem.name}.{os.getpid()}.part"))
     return target

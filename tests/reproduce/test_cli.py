@@ -9,7 +9,8 @@ import pytest
 from reproduce import cli, commands, readings
 from reproduce.data import DataError
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
-from reproduce.records import StorageError, Store
+from reproduce.records import Store
+from reproduce.storage import StorageError
 from tests.reproduce._examples import record
 
 ROOT = Path(__file__).parents[2]

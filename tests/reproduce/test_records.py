@@ -8,7 +8,8 @@ import pytest
 
 from reproduce import records, strict_json
 from reproduce.protocols import TABLE1
-from reproduce.records import Record, Run, StorageError, Store
+from reproduce.records import Record, Run, Store
+from reproduce.storage import StorageError
 
 EXECUTION = {"threads": 2, "device": "cpu", "jit_compile": False, "subspace": "auto"}
 CONFIGURATION = TABLE1.cases()["sgld"].configuration() | {"execution": EXECUTION}

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from reproduce import runner
-from reproduce.records import StorageError, Store
+from reproduce.records import Store
 from reproduce.runner import Job, run_missing
+from reproduce.storage import StorageError
 from tests.reproduce._invocation import FAILING_SEED, Lines, job
 
 ROOT = Path(__file__).parents[2]
