@@ -219,7 +219,7 @@ class Recursion(NamedTuple):
 @pytest.mark.parametrize("persistent", [True, False])
 def test_chains_over_three_updates_have_the_exact_expectation(persistent: bool) -> None:
     tau, updates, samples = 0.5, 3, 20
-    variable = keras.Variable(np.ones(100_000), dtype="float32")
+    variable = keras.Variable(np.ones(400_000), dtype="float32")
     sampler = SGLD(samples, Temperatures(10.0), persistent=persistent)
     optimizer = LocalEntropy(tau, sampler, seed=3)
 
