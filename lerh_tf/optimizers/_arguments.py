@@ -6,10 +6,13 @@ from typing import Any, cast
 
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least
+from lerh_tf._checks import finite_float, integer_at_least, positive_float
 from lerh_tf.kernels.base import Kernel
 
 SEEDS = 2**32
+
+_POSITIVE = ("clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor")
+_FINITE = ("weight_decay", "ema_momentum")
 
 
 def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]]) -> Kernel:
@@ -52,6 +55,43 @@ def as_tensor(value: Any) -> Any:
 
 
 def as_float(learning_rate: Any) -> Any:
-    """Returns numbers as the float that Keras asks for, anything else as it is."""
+    """Returns numbers as the float that Keras asks for, anything else as it is.
+
+    Raises:
+        ValueError: `learning_rate` is a number and not finite.
+    """
     is_number = isinstance(learning_rate, Real) and not isinstance(learning_rate, bool)
-    return float(learning_rate) if is_number else learning_rate
+    return finite_float("learning_rate", learning_rate) if is_number else learning_rate
+
+
+def check_keras_arguments(arguments: Mapping[str, Any]) -> None:
+    """Refuses numbers with which Keras itself would make the weights NaN.
+
+    Args:
+        arguments: of `keras.optimizers.Optimizer`.
+
+    Raises:
+        ValueError: a number is not finite, or is not positive where it has to be.
+    """
+    for names, check in ((_POSITIVE, positive_float), (_FINITE, finite_float)):
+        for name in names:
+            if arguments.get(name) is not None:
+                check(name, arguments[name])
+
+
+class TiedToTau:
+    """A learning rate that is the optimizer's tau whenever Keras asks for it.
+
+    Args:
+        optimizer: has an attribute `tau`.
+    """
+
+    def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
+
+    def __call__(self) -> Any:
+        return self._optimizer.tau
+
+    def get_config(self) -> dict[str, Any]:
+        """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""
+        return {}

@@ -5,37 +5,46 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from lerh_tf._checks import positive_float
-from lerh_tf._compilation import is_compilable
-from lerh_tf.kernels.base import Estimate, Kernel, deserialized, dot, size_of, widest_dtype
-from lerh_tf.kernels.reduced import estimate_in_subspace
-from lerh_tf.noise import PhiloxNoise, working_dtype
+from lerh_tf._checks import one_of, positive_float
+from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
-from lerh_tf.optimizers._arguments import SEEDS, as_float, as_tensor, checked_seed, checked_subspace
+from lerh_tf.optimizers._arguments import (
+    SEEDS,
+    TiedToTau,
+    as_float,
+    as_tensor,
+    check_keras_arguments,
+    checked_seed,
+    checked_subspace,
+)
+from lerh_tf.optimizers._chain import Chain
+from lerh_tf.optimizers._diagnostics import Diagnostics, measured
 from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, end_update
+from lerh_tf.optimizers._failures import POLICIES, Failures
+from lerh_tf.optimizers._replicas import replicas, whole
+from lerh_tf.optimizers._restored import RestoredOptimizer
+from lerh_tf.optimizers._update import Draw, Step
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
-_COMMON_DIAGNOSTICS = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
-_TAU_FAILURE = (
-    "`tau` must be positive and finite at every weight update, also where it follows a schedule. "
-    "The weights were left as they were. Received: tau="
-)
 
-
-class GaussianApproximation(keras.optimizers.Optimizer):
+class GaussianApproximation(RestoredOptimizer):
     """x_{k+1} = m, the mean of the Gaussian nearest to q_{x_k,tau}.
 
     The update reaches Keras as the gradient g = (x - m) / tau and is x -= learning_rate * g, so
     that clipping, weight decay, averages, accumulation and constraints act on it once per weight
     update. With the learning rate tied to tau, its default, it is x = m.
 
+    An update that fails, because tau is not positive, nothing finite was found or the weights
+    would not be finite after it, moves nothing but the iteration. Under gradient accumulation and
+    on one of several replicas it is a part of an update, and counts as one that does not move.
+
     The optimizer's variables, whose order is the file format, are: iteration; the learning rate
-    and tau, each if given as a number; what Keras's `build` adds; one scalar per diagnostic; for
-    kernels with a chain a flag (has it started?) and one position per weight.
+    and tau, each if given as a number; what Keras's `build` adds; one scalar per diagnostic; the
+    counts of failures that were not reported yet; for kernels with a chain a flag (has it
+    started?) and one position per weight.
 
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
@@ -45,12 +54,14 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         learning_rate: number or schedule; None ties it to tau at each step.
         subspace: "auto" samples input layers in the subspace that the minibatch sees, the same in
             distribution and much faster; False samples all weights.
+        on_failure: "raise" or "warn", what to do about an update that fails.
         name: the optimizer's name.
         **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: `tau` is not positive and finite, `seed` out of range, or `subspace`
-            neither "auto" nor False.
+        ValueError: `tau` is not positive and finite, `seed` out of range, `subspace` neither
+            "auto" nor False, `on_failure` neither "raise" nor "warn", or a number among the other
+            arguments not finite.
     """
 
     def __init__(
@@ -60,15 +71,19 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         seed: int | None,
         learning_rate: float | Schedule | None,
         subspace: str | bool,
-        name: str,
+        on_failure: str,
+        name: str | None,
         **kwargs: Any,
     ):
         if not is_schedule(tau):
             tau = positive_float("tau", tau)
         seed = random.randrange(SEEDS) if seed is None else checked_seed(seed)
-        rate = _TiedToTau(self) if learning_rate is None else as_float(learning_rate)
+        rate = TiedToTau(self) if learning_rate is None else as_float(learning_rate)
+        check_keras_arguments(kwargs)
         super().__init__(learning_rate=rate, name=name, **kwargs)
         self._kernel = kernel
+        self._on_failure = one_of("on_failure", on_failure, POLICIES)
+        self._failures = Failures(on_failure, kernel.failure)
         self._seed = seed
         self._subspace = checked_subspace(subspace)
         self._captured = CapturedLosses()
@@ -96,7 +111,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
     @learning_rate.setter
     def learning_rate(self, learning_rate: float | Schedule) -> None:
-        if isinstance(self._learning_rate, _TiedToTau):
+        if isinstance(self._learning_rate, TiedToTau):
             raise TypeError(
                 "The learning rate is tied to `tau` and can't be set on its own: set `tau`, or "
                 "construct the optimizer with a `learning_rate` to set it later. "
@@ -119,23 +134,21 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         `vectorized` 0 where an operation, such as a convolution, had to be evaluated sample by
         sample, else 1. The others are the kernel's own.
         """
-        if not self.built:
-            return {}
-        names = self._diagnostic_names
-        return {name: float(v.numpy()) for name, v in zip(names, self._diagnostics, strict=True)}
+        return self._diagnostics.read() if self.built else {}
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Creates the optimizer's variables for a list of trainable weights."""
         if self.built:
             return
+        made_before = len(self.variables)
         super().build(variables)
-        self._diagnostics = [self._scalar(name, 0.0) for name in self._diagnostic_names]
+        self._diagnostics = Diagnostics(self._kernel, lambda name: self._scalar(name, 0.0))
+        self._unreported = self.add_variable(
+            (self._failures.causes,), dtype="int64", aggregation="sum", name="unreported_failures"
+        )
         if self._kernel.has_chain:
-            self._chain_started = self.add_variable((len(variables),), name="chain_started")
-            self._chain = [
-                self.add_variable(v.shape, dtype=working_dtype(v.dtype).name, name="chain")
-                for v in variables
-            ]
+            self._chain = Chain(variables, self._shared)
+        self.restore_waiting(self.variables[made_before:])
 
     @tf.autograph.experimental.do_not_convert
     def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
@@ -150,7 +163,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         Raises:
             ReplayError: the loss was computed eagerly.
         """
-        self._captured.put(loss)
+        self._captured.put(whole(loss))
         return tf.stop_gradient(loss)
 
     @tf.autograph.experimental.do_not_convert
@@ -192,14 +205,21 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         self.build(variables)
         self._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
+        indices = [self._get_variable_index(v) for v in used]
         anchor = [tf.convert_to_tensor(native(v)) for v in used]
+        start = self._chain.start(anchor, indices) if self._kernel.has_chain else []
         subspace = self._subspace_of(objective, anchor)
-        estimate = self._estimate(objective, subspace, anchor, self._chain_start(anchor, used))
-        told = self._diagnose(estimate, objective, subspace, anchor)
-        # Compiled by XLA the assertions vanish; the displacement is zero there and here.
-        with tf.control_dependencies(told), tf.control_dependencies(self._assertions(estimate)):
-            self._keep_chain(estimate, used)
-            super().apply(self._gradients(estimate, objective, anchor), variables)
+        estimate = self._draw().estimate(objective, subspace, anchor, start)
+        fails = self._step_to_mean().fails(estimate, anchor)
+        estimate = estimate.dropped_unless(~tf.reduce_any(fails), start)
+        told = self._diagnostics.store(measured(estimate, objective, subspace, anchor))
+        told.append(self._failures.record(fails, tf.convert_to_tensor(self.tau), self._unreported))
+        with tf.control_dependencies(told):
+            if self._kernel.has_chain:
+                self._chain.keep(estimate.chain, indices)
+            gradients = iter(self._step_to_mean().gradients(estimate, anchor))
+            of_all = [next(gradients) if is_used else None for is_used in objective.is_used]
+            self._apply_unless(tf.reduce_any(fails), of_all, variables)
 
     @tf.autograph.experimental.do_not_convert
     def step(
@@ -230,13 +250,34 @@ class GaussianApproximation(keras.optimizers.Optimizer):
 
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
+            tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
         """
         if tf.inside_function():
             return self._step(closure, variables, inputs)
         variables = list(variables)
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)
-        return self._compiled_steps.get(closure, variables)(inputs)
+        loss = self._compiled_steps.get(closure, variables)(inputs)
+        self.report_failures()
+        return loss
+
+    def report_failures(self) -> None:
+        """Raises or warns if weight updates have failed since the last report.
+
+        `step` does so itself, as do `fit` at its end and the callback `Diagnostics` after each
+        batch. Call it where you compile a train step by XLA, which can't raise, in a loop of
+        your own, and after `train_on_batch`.
+
+        Raises:
+            tf.errors.InvalidArgumentError: updates failed, and `on_failure` is "raise".
+        """
+        if self.built:
+            self._failures.report(self._unreported)
+
+    def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
+        """Ends a training: Keras's own steps, and a report of updates that failed."""
+        super().finalize_variable_values(var_list)
+        self.report_failures()
 
     def _step(
         self,
@@ -263,7 +304,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the kernel."""
         config = super().get_config()
-        if isinstance(self._learning_rate, _TiedToTau):
+        if isinstance(self._learning_rate, TiedToTau):
             config["learning_rate"] = None
         if is_schedule(self._tau):
             config["tau"] = keras.optimizers.schedules.serialize(self._tau)
@@ -271,6 +312,7 @@ class GaussianApproximation(keras.optimizers.Optimizer):
             config["tau"] = float(self._tau.numpy())
         config["seed"] = self._seed
         config["subspace"] = self._subspace
+        config["on_failure"] = self._on_failure
         return config
 
     @classmethod
@@ -280,124 +322,43 @@ class GaussianApproximation(keras.optimizers.Optimizer):
         """Returns the optimizer that `get_config` described."""
         return cls(**deserialized(config, custom_objects))
 
-    def _gradients(
-        self, estimate: Estimate, objective: Objective, anchor: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor | None]:
-        """Returns (x - m) / tau per variable, None where the loss does not depend on it."""
-        tau = tf.where(self._tau_is_valid(), self.tau, tf.ones_like(self.tau))
-        # Keras divides by the factor that it believes the loss was multiplied by.
-        scale = -(self.loss_scale_factor or 1.0)
-        gradients = iter(
-            [
-                tf.cast(scale * d / tf.cast(tau, d.dtype), x.dtype)
-                for d, x in zip(estimate.displacement, anchor, strict=True)
-            ]
-        )
-        return [next(gradients) if is_used else None for is_used in objective.is_used]
+    def _apply_unless(
+        self,
+        fails: tf.Tensor,
+        gradients: Sequence[tf.Tensor | None],
+        variables: Sequence[Variable],
+    ) -> None:
+        """Makes Keras's update; where it `fails`, only counts it, so that nothing decays either."""
+        apply = super().apply
+        if self.gradient_accumulation_steps or replicas() > 1:
+            apply(gradients, variables)
+            return
 
-    def _tau_is_valid(self) -> tf.Tensor:
-        tau = tf.convert_to_tensor(self.tau)
-        return tf.math.is_finite(tau) & (tau > 0.0)
+        def count() -> None:
+            self._iterations.assign_add(1)
+
+        tf.cond(fails, count, lambda: apply(gradients, variables))
+
+    def _draw(self) -> Draw:
+        update = tf.convert_to_tensor(native(self._iterations))
+        return Draw(self._kernel, self._seed, update, tf.convert_to_tensor(self.tau))
+
+    def _step_to_mean(self) -> Step:
+        tau, rate = tf.convert_to_tensor(self.tau), tf.convert_to_tensor(self.learning_rate)
+        return Step(tau, rate, self.loss_scale_factor or 1.0)
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
         if not self._subspace or not isinstance(objective, ReplayedLoss):
             return None
         return find_subspace(objective, [x.shape for x in anchor])
 
-    def _estimate(
-        self,
-        objective: Objective,
-        subspace: Subspace | None,
-        anchor: Sequence[tf.Tensor],
-        start: Sequence[tf.Tensor],
-    ) -> Estimate:
-        update = tf.convert_to_tensor(native(self._iterations))
-        tau = tf.cast(tf.convert_to_tensor(self.tau), widest_dtype([x.dtype for x in anchor]))
-
-        def noise_for(tensors: Sequence[tf.Tensor]) -> PhiloxNoise:
-            return PhiloxNoise(self._seed, update, tensors)
-
-        if subspace is None:
-            estimate = self._kernel(objective, anchor, tau, noise_for(anchor), start, update)
-        else:
-            estimate = estimate_in_subspace(
-                self._kernel, subspace, anchor, tau, noise_for, start, update
-            )
-        return estimate.dropped_unless(self._tau_is_valid(), start)
-
-    def _chain_start(
-        self, anchor: Sequence[tf.Tensor], variables: Sequence[Variable]
-    ) -> list[tf.Tensor]:
-        """Returns the last state of the chain, or the weights if there is none yet."""
-        if not self._kernel.has_chain:
-            return []
-        started = tf.convert_to_tensor(self._chain_started) > 0.0
-        indices = [self._get_variable_index(v) for v in variables]
-        # A value assigned in `build` would be lost where `fit` builds while tracing.
-        return [
-            tf.where(started[index], self._chain[index], tf.cast(x, self._chain[index].dtype))
-            for index, x in zip(indices, anchor, strict=True)
-        ]
-
-    def _keep_chain(self, estimate: Estimate, variables: Sequence[Variable]) -> None:
-        if not self._kernel.has_chain:
-            return
-        indices = [self._get_variable_index(v) for v in variables]
-        has_run = np.zeros(len(self._chain), "float32")
-        has_run[indices] = 1.0
-        self.assign(self._chain_started, tf.maximum(self._chain_started, has_run))
-        for index, state in zip(indices, estimate.chain, strict=True):
-            self.assign(self._chain[index], state)
-
-    def _assertions(self, estimate: Estimate) -> list[tf.Operation]:
-        return [
-            tf.debugging.Assert(self._tau_is_valid(), [_TAU_FAILURE, self.tau]),
-            tf.debugging.Assert(estimate.is_valid, [self._kernel.failure]),
-        ]
-
-    @property
-    def _diagnostic_names(self) -> tuple[str, ...]:
-        return (*_COMMON_DIAGNOSTICS, *self._kernel.diagnostic_names)
-
-    def _diagnose(
-        self,
-        estimate: Estimate,
-        objective: Objective,
-        subspace: Subspace | None,
-        anchor: Sequence[tf.Tensor],
-    ) -> list[tf.Operation]:
-        """Stores what happened, and returns the operations that do."""
-        evaluated = objective if subspace is None else subspace.objective
-        dimensions = size_of(anchor)
-        values = {
-            "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
-            "dimensions": dimensions,
-            "sampled_dimensions": dimensions if subspace is None else subspace.size,
-            "compiled": float(is_compilable(evaluated)),
-            "vectorized": float(evaluated.is_vectorized),
-            **estimate.diagnostics,
-        }
-        return [
-            native(slot).assign(tf.cast(values[name], slot.dtype))
-            for name, slot in zip(self._diagnostic_names, self._diagnostics, strict=True)
-        ]
-
     def _scalar(self, name: str, value: float) -> keras.Variable:
-        initializer = keras.initializers.Constant(value)
+        return self._shared((), "float32", name, keras.initializers.Constant(value))
+
+    def _shared(
+        self, shape: Any, dtype: str, name: str, initializer: Any = "zeros"
+    ) -> keras.Variable:
+        """Returns a new variable whose value is the first replica's."""
         return self.add_variable(
-            (), initializer, dtype="float32", aggregation="only_first_replica", name=name
+            shape, initializer, dtype=dtype, aggregation="only_first_replica", name=name
         )
-
-
-class _TiedToTau:
-    """A learning rate that is the optimizer's tau whenever Keras asks for it."""
-
-    def __init__(self, optimizer: GaussianApproximation):
-        self._optimizer = optimizer
-
-    def __call__(self) -> Any:
-        return self._optimizer.tau
-
-    def get_config(self) -> dict[str, Any]:
-        """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""
-        return {}

@@ -35,13 +35,20 @@ class HeatRegularization(GaussianApproximation):
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
-        name: the optimizer's name. Defaults to "heat_regularization".
+        on_failure: what to do about a weight update in which nothing finite was found, or tau was
+            not positive; the weights stay as they are in any case. "raise" raises
+            `tf.errors.InvalidArgumentError`, "warn" warns the first time and goes on. Where XLA
+            compiles the train step (`jit_compile=True`) that happens after it: at the end of
+            `fit`, or after each batch with the callback `Diagnostics`. Defaults to "raise".
+        name: the optimizer's name; None numbers them as Keras does: "heat_regularization", then
+            "heat_regularization_1". Defaults to None.
         **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
             `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
 
     Raises:
         ValueError: `tau` is not positive and finite, `solver` no solver and no known name,
-            `seed` out of range, or `subspace` neither "auto" nor False.
+            `seed` out of range, `subspace` neither "auto" nor False, `on_failure` neither "raise"
+            nor "warn", or a number among the other arguments not finite.
 
     References:
         Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
@@ -54,11 +61,12 @@ class HeatRegularization(GaussianApproximation):
         seed: int | None = None,
         learning_rate: float | Schedule | None = None,
         subspace: str | bool = "auto",
-        name: str = "heat_regularization",
+        on_failure: str = "raise",
+        name: str | None = None,
         **kwargs: Any,
     ):
         kernel = chosen_kernel("solver", solver, _SOLVERS)
-        super().__init__(tau, kernel, seed, learning_rate, subspace, name, **kwargs)
+        super().__init__(tau, kernel, seed, learning_rate, subspace, on_failure, name, **kwargs)
 
     @property
     def solver(self) -> Kernel:

@@ -36,13 +36,20 @@ class LocalEntropy(GaussianApproximation):
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
-        name: the optimizer's name. Defaults to "local_entropy".
+        on_failure: what to do about a weight update in which nothing finite was found, or tau was
+            not positive; the weights stay as they are in any case. "raise" raises
+            `tf.errors.InvalidArgumentError`, "warn" warns the first time and goes on. Where XLA
+            compiles the train step (`jit_compile=True`) that happens after it: at the end of
+            `fit`, or after each batch with the callback `Diagnostics`. Defaults to "raise".
+        name: the optimizer's name; None numbers them as Keras does: "local_entropy", then
+            "local_entropy_1". Defaults to None.
         **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
             `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
 
     Raises:
         ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name,
-            `seed` out of range, or `subspace` neither "auto" nor False.
+            `seed` out of range, `subspace` neither "auto" nor False, `on_failure` neither "raise"
+            nor "warn", or a number among the other arguments not finite.
 
     References:
         Algorithm 1; equations (graddescent) and (gradient) of Section 3.1.
@@ -55,11 +62,12 @@ class LocalEntropy(GaussianApproximation):
         seed: int | None = None,
         learning_rate: float | Schedule | None = None,
         subspace: str | bool = "auto",
-        name: str = "local_entropy",
+        on_failure: str = "raise",
+        name: str | None = None,
         **kwargs: Any,
     ):
         kernel = chosen_kernel("sampler", sampler, _SAMPLERS)
-        super().__init__(tau, kernel, seed, learning_rate, subspace, name, **kwargs)
+        super().__init__(tau, kernel, seed, learning_rate, subspace, on_failure, name, **kwargs)
 
     @property
     def sampler(self) -> Kernel:

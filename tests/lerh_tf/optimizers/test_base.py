@@ -32,6 +32,7 @@ schedules = keras.optimizers.schedules
 SCHEDULE = schedules.ExponentialDecay(0.5, 100, 0.9)
 COMMON = ["step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized"]
 DIAGNOSTICS = [*COMMON, *ImportanceSampling.diagnostic_names]
+BUILT = [*DIAGNOSTICS, "unreported_failures"]
 WEIGHTS = 4
 
 
@@ -43,17 +44,17 @@ def names_of(optimizer: LocalEntropy) -> list[str]:
 @pytest.mark.parametrize(
     ("optimizer", "expected"),
     [
-        (sampler, ["iteration", "tau", *DIAGNOSTICS]),
-        (lambda: sampler(SCHEDULE), ["iteration", *DIAGNOSTICS]),
-        (lambda: sampler(learning_rate=0.1), ["iteration", "learning_rate", "tau", *DIAGNOSTICS]),
-        (lambda: sampler(learning_rate=SCHEDULE), ["iteration", "tau", *DIAGNOSTICS]),
+        (sampler, ["iteration", "tau", *BUILT]),
+        (lambda: sampler(SCHEDULE), ["iteration", *BUILT]),
+        (lambda: sampler(learning_rate=0.1), ["iteration", "learning_rate", "tau", *BUILT]),
+        (lambda: sampler(learning_rate=SCHEDULE), ["iteration", "tau", *BUILT]),
         (
             lambda: sampler(use_ema=True, gradient_accumulation_steps=2),
             [
                 *("iteration", "tau"),
                 *["average"] * WEIGHTS,
                 *["gradient_accumulator"] * WEIGHTS,
-                *DIAGNOSTICS,
+                *BUILT,
             ],
         ),
         (
@@ -62,6 +63,7 @@ def names_of(optimizer: LocalEntropy) -> list[str]:
                 *("iteration", "tau"),
                 *COMMON,
                 *SGLD.diagnostic_names,
+                "unreported_failures",
                 "chain_started",
                 *["chain"] * WEIGHTS,
             ],

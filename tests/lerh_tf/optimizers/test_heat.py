@@ -118,16 +118,19 @@ def around_diagnostics(optimizer: Optimizer) -> tuple[list[str], list[str]]:
 
 def test_order_of_the_variables_is_the_file_format() -> None:
     heat = HeatRegularization(0.1)
-    assert around_diagnostics(heat) == (["iteration", "tau"], [])
+    assert around_diagnostics(heat) == (["iteration", "tau"], ["unreported_failures"])
     assert {"residual", "non_finite"} <= set(heat.diagnostics)
 
     chain = LocalEntropy(0.1, SGLD(3), use_ema=True)
     before, after = around_diagnostics(chain)
     assert before[:2] == ["iteration", "tau"]
     assert [name.split("_")[-1] for name in before[2:]] == ["average", "average"]
-    assert after == ["chain_started", "chain", "chain"]
+    assert after == ["unreported_failures", "chain_started", "chain", "chain"]
     no_chain = LocalEntropy(Scoping(1.0, 0.1), SGLD(3, persistent=False), learning_rate=0.2)
-    assert around_diagnostics(no_chain) == (["iteration", "learning_rate"], [])
+    assert around_diagnostics(no_chain) == (
+        ["iteration", "learning_rate"],
+        ["unreported_failures"],
+    )
 
 
 def test_learning_rate_tied_to_tau_is_not_set_apart() -> None:

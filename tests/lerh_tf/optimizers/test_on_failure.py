@@ -1,0 +1,273 @@
+"""Updates that fail: the weights, the chain and what Keras adds stay, and the caller is told."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    RobbinsMonro,
+    TrainStep,
+)
+from tests.lerh_tf._keras_steps import state_of
+from tests.lerh_tf._kernels import Array
+
+pytestmark = pytest.mark.usefixtures("plain_loops")
+
+Made = LocalEntropy | HeatRegularization
+Make = Callable[..., Made]
+BATCH = 4
+KERNELS: dict[str, Make] = {
+    "sgld": lambda tau=0.01, **a: LocalEntropy(tau, SGLD(4), seed=0, **a),
+    "importance": lambda tau=0.01, **a: LocalEntropy(tau, ImportanceSampling(4), seed=0, **a),
+    "robbins-monro": lambda tau=0.01, **a: HeatRegularization(tau, RobbinsMonro(2, 2), 0, **a),
+}
+FOUND_NOTHING = r"The weights( and the chain)? were left as they were"
+
+
+class BadOnce(keras.optimizers.schedules.LearningRateSchedule):
+    """tau = 0.01, but at the third weight update."""
+
+    def __init__(self, bad: float) -> None:
+        self._bad = bad
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        return tf.where(tf.equal(step, 2), self._bad, 0.01)
+
+
+@pytest.fixture(params=list(KERNELS))
+def make(request: pytest.FixtureRequest) -> Make:
+    return KERNELS[request.param]
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "jit"])
+def jit(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def data() -> tuple[Array, Array]:
+    """Three minibatches, the second with labels that are NaN."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(3 * BATCH, 3)), rng.normal(size=(3 * BATCH, 1))
+    y[BATCH : 2 * BATCH] = np.nan
+    return x.astype("float32"), y.astype("float32")
+
+
+def network(optimizer: Any, base: type[keras.Model] = keras.Model, **arguments: Any) -> keras.Model:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    outputs = keras.layers.Dense(1)(keras.layers.Dense(2, "tanh")(inputs))
+    model = base(inputs, outputs)
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, "mse", **arguments)
+    return model
+
+
+class Trace(keras.callbacks.Callback):
+    """The weights, and what the optimizer keeps, after each batch."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.weights: list[list[Array]] = []
+        self.kept: list[list[Array]] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.weights.append(state_of(self.model.trainable_variables))
+        self.kept.append(kept(self.model.optimizer))
+
+
+def kept(optimizer: Any) -> list[Array]:
+    """All of an optimizer's variables but those that count and tell."""
+    told = {*optimizer.diagnostics, "iteration", "unreported_failures"}
+    return [v.numpy() for v in optimizer.variables if v.name not in told]
+
+
+def equal(actual: list[Array], expected: list[Array]) -> bool:
+    return all(np.array_equal(a, e) for a, e in zip(actual, expected, strict=True))
+
+
+def fit(model: keras.Model, *callbacks: keras.callbacks.Callback) -> None:
+    x, y = data()
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=list(callbacks))
+
+
+def test_fit_warns_once_and_goes_on(make: Make, jit: bool) -> None:
+    optimizer = make(on_failure="warn", weight_decay=0.1, use_ema=True)
+    model, trace = network(optimizer, jit_compile=jit), Trace()
+    with pytest.warns(RuntimeWarning, match=rf"{FOUND_NOTHING}.*\(Weight updates: 1\.\)"):
+        fit(model, trace)
+    first, failed, last = trace.weights
+    assert equal(failed, first)
+    assert equal(trace.kept[1], trace.kept[0])
+    assert not equal(last, first)
+    assert all(np.isfinite(w).all() for w in last)
+    assert int(optimizer.iterations.numpy()) == 3
+    fit(model)
+
+
+def test_fit_raises(jit: bool) -> None:
+    optimizer = KERNELS["sgld"](weight_decay=0.1)
+    model, trace = network(optimizer, jit_compile=jit), Trace()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=FOUND_NOTHING):
+        fit(model, trace)
+    # XLA can't raise: there it is the end of `fit` that tells.
+    assert len(trace.weights) == (3 if jit else 1)
+    assert all(np.isfinite(w).all() for w in state_of(model.trainable_variables))
+    if jit:
+        assert equal(trace.weights[1], trace.weights[0])
+    optimizer.report_failures()
+
+
+@pytest.mark.parametrize("arguments", [{"run_eagerly": True}, {"jit_compile": True}])
+def test_train_step_tells(arguments: dict[str, Any]) -> None:
+    class Model(TrainStep, keras.Model):  # type: ignore[misc]
+        pass
+
+    optimizer = KERNELS["importance"]()
+    model, trace = network(optimizer, Model, **arguments), Trace()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=FOUND_NOTHING):
+        fit(model, trace)
+    assert len(trace.weights) == (1 if "run_eagerly" in arguments else 3)
+    assert all(np.isfinite(w).all() for w in state_of(model.trainable_variables))
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan")])
+def test_bad_tau_moves_nothing(make: Make, bad: float, jit: bool) -> None:
+    weight = tf.Variable([1.0, 2.0])
+    optimizer = make(BadOnce(bad), on_failure="warn")
+    optimizer.build([weight])
+
+    @tf.function(jit_compile=jit)
+    def update() -> None:
+        optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
+
+    trace = []
+    for _ in range(4):
+        update()
+        trace.append([weight.numpy(), *kept(optimizer)])
+    assert not equal(trace[1][:1], trace[0][:1])
+    assert equal(trace[2], trace[1])
+    assert not equal(trace[3][:1], trace[2][:1])
+    assert np.isfinite(trace[3][0]).all()
+    with pytest.warns(RuntimeWarning, match=r"^`tau` must be positive and finite.*updates: 1\.\)"):
+        optimizer.report_failures()
+
+
+def test_step_tells_at_once_and_warns_once(make: Make) -> None:
+    weight, optimizer = tf.Variable([1.0, 2.0]), make(on_failure="warn")
+
+    def loss(factor: tf.Tensor) -> tf.Tensor:
+        return factor * tf.reduce_sum(weight**2)
+
+    optimizer.step(loss, [weight], 1.0)
+    before = weight.numpy()
+    with pytest.warns(RuntimeWarning, match=f"{FOUND_NOTHING}.*Later failures are not told"):
+        optimizer.step(loss, [weight], float("nan"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.step(loss, [weight], float("inf"))
+    np.testing.assert_array_equal(weight.numpy(), before)
+    optimizer.step(loss, [weight], 1.0)
+    assert not np.array_equal(weight.numpy(), before)
+
+
+def test_a_loop_compiled_by_the_caller_asks() -> None:
+    weight, optimizer = tf.Variable([1.0, 2.0]), KERNELS["importance"](weight_decay=0.5)
+    optimizer.build([weight])
+
+    @tf.function(jit_compile=True)
+    def update() -> None:
+        optimizer.step(lambda: tf.reduce_sum(weight / 0.0), [weight])
+
+    for _ in range(2):
+        update()
+    np.testing.assert_array_equal(weight.numpy(), [1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(Weight updates: 2\.\)"):
+        optimizer.report_failures()
+    optimizer.report_failures()
+
+
+def test_samples_without_a_finite_loss_are_left_out_and_nobody_is_told() -> None:
+    weight, optimizer = tf.Variable([0.1, -0.1]), LocalEntropy(1.0, ImportanceSampling(64), seed=0)
+    optimizer.step(lambda: tf.reduce_sum(tf.math.log(weight)), [weight])
+    assert 0 < optimizer.diagnostics["non_finite"] < 64
+    assert np.isfinite(weight.numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "arguments"),
+    # (x - m) / tau leaves float16; times the learning rate it leaves float32.
+    [("float16", {"tau": 1e-10}), ("float32", {"tau": 1e-4, "learning_rate": 3e38})],
+)
+def test_step_out_of_the_dtype_moves_nothing(dtype: str, arguments: Any) -> None:
+    weight = tf.Variable([1.0, 2.0], dtype=dtype)
+    sampler = ImportanceSampling(2)
+    optimizer = LocalEntropy(sampler=sampler, seed=0, on_failure="warn", **arguments)
+    before = kept_after_build(optimizer, weight)
+    with pytest.warns(RuntimeWarning, match="^The weights after the step to the mean"):
+        optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
+    np.testing.assert_array_equal(weight.numpy(), [1.0, 2.0])
+    assert equal(kept(optimizer), before)
+
+
+def kept_after_build(optimizer: Any, weight: tf.Variable) -> list[Array]:
+    optimizer.build([weight])
+    return kept(optimizer)
+
+
+def test_failed_part_of_an_accumulated_update_counts_as_one_that_does_not_move() -> None:
+    def accumulated(*factors: float) -> Array:
+        weight = tf.Variable([1.0, 2.0])
+        optimizer = LocalEntropy(
+            0.1,
+            ImportanceSampling(8),
+            seed=0,
+            on_failure="warn",
+            gradient_accumulation_steps=2,
+        )
+        optimizer.build([weight])
+
+        @tf.function
+        def update(factor: tf.Tensor) -> None:
+            optimizer.step(lambda: factor * tf.reduce_sum(weight**2), [weight])
+
+        for factor in factors:
+            update(tf.constant(factor))
+        return weight.numpy() - np.float32([1.0, 2.0])
+
+    alone = LocalEntropy(0.1, ImportanceSampling(8), seed=0)
+    weight = tf.Variable([1.0, 2.0])
+    alone.step(lambda: tf.reduce_sum(weight**2), [weight])
+    move = weight.numpy() - np.float32([1.0, 2.0])
+    np.testing.assert_allclose(accumulated(1.0, float("nan")), move / 2, rtol=1e-5)
+
+
+def test_policy_is_checked_and_saved() -> None:
+    with pytest.raises(ValueError, match='`on_failure` must be one of "raise", "warn"'):
+        LocalEntropy(on_failure="ignore")
+    config = keras.optimizers.serialize(LocalEntropy(on_failure="warn"))
+    assert keras.optimizers.deserialize(config).get_config()["on_failure"] == "warn"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weight_decay": float("nan")}, "`weight_decay` must be a finite number"),
+        ({"clipnorm": -1.0}, "`clipnorm` must be positive and finite"),
+        ({"clipvalue": float("inf")}, "`clipvalue` must be positive and finite"),
+        ({"global_clipnorm": 0.0}, "`global_clipnorm` must be positive and finite"),
+        ({"loss_scale_factor": 0.0}, "`loss_scale_factor` must be positive and finite"),
+        ({"use_ema": True, "ema_momentum": float("nan")}, "`ema_momentum` must be a finite number"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be a finite number"),
+    ],
+)
+def test_numbers_that_would_make_weights_nan_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LocalEntropy(**arguments)
