@@ -69,7 +69,8 @@ class Cut:
         self._dependent = dict.fromkeys(self._find_dependent(loss))
         if not self._dependent:
             raise ReplayError(
-                "The loss does not depend on any of the weights it is to be minimised over. "
+                "The loss does not depend on any of the weights it is to be minimised over. With "
+                "another optimizer Keras would say: No gradients provided for any variable. "
                 f"Received: weights={list(labels)}"
             )
         for name in self._dependent:

@@ -1,0 +1,120 @@
+"""Optimizers that take bare gradients, as Keras's own tests hand them over.
+
+Gradients g become the minibatch loss f(v) = <g, v>, whose gradient is g everywhere. The library
+traces, captures and cuts it, its kernel samples it and its `apply` moves the weights: here is only
+what makes a loss of gradients. With tau = 1 one move of Robbins-Monro of size a_1 = 1 is
+
+m = x - 1 (x - x + tau g) = x - g,
+
+so that (x - m) / tau is g to the bit, whatever the noise, and x -= learning_rate * g follows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from lerh_tf import SGLD, HeatRegularization, LocalEntropy, RobbinsMonro, RobbinsMonroSteps, Scoping
+from lerh_tf.objective import Variable
+
+
+class LinearLoss:
+    """f(v) = <g, v>, traced once per list of variables as long as it is one object.
+
+    Attributes:
+        variables: v.
+        scale: what g was multiplied by.
+    """
+
+    variables: Sequence[Variable] = ()
+    scale: float = 1.0
+
+    def __call__(self, gradients: Sequence[Any]) -> tf.Tensor:
+        pairs = zip(gradients, self.variables, strict=True)
+        products = (product(g, v) for g, v in pairs if g is not None)
+        return sum(products, tf.constant(0.0)) / self.scale
+
+
+class TakesGradients(keras.optimizers.Optimizer):
+    """To be mixed in before one of the library's optimizers."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._linear = LinearLoss()
+        self._loss_is_captured = False
+
+    def scale_loss(self, loss: Any) -> Any:
+        if not tf.is_symbolic_tensor(loss):
+            # What the gradients that follow are gradients of: Keras's own rule.
+            return keras.optimizers.Optimizer.scale_loss(self, loss)
+        self._loss_is_captured = True
+        return super().scale_loss(loss)
+
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
+    ) -> None:
+        if self._loss_is_captured:
+            self._loss_is_captured = False
+            super().apply(grads, trainable_variables)
+            return
+        known = self._trainable_variables
+        self._linear.variables = list(known if trainable_variables is None else trainable_variables)
+        self._linear.scale = self.loss_scale_factor or 1.0
+        self.step(self._linear, self._linear.variables, [with_tensors(g) for g in grads])
+
+
+def with_tensors(gradient: Any) -> Any:
+    """A sparse gradient whose parts are tensors; Keras's tests give tuples."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    return tf.IndexedSlices(*map(tf.convert_to_tensor, (gradient.values, gradient.indices)))
+
+
+def product(gradient: Any, variable: Variable) -> tf.Tensor:
+    """<g, v>; a sparse g meets some rows of v only."""
+    value = tf.convert_to_tensor(variable)
+    if isinstance(gradient, tf.IndexedSlices):
+        value, gradient = tf.gather(value, gradient.indices), gradient.values
+    return tf.cast(tf.reduce_sum(tf.cast(gradient, value.dtype) * value), tf.float32)
+
+
+@keras.saving.register_keras_serializable("lerh_tf_tests")
+class SGD(TakesGradients, HeatRegularization):
+    """Algorithm 2 in the place of Keras's SGD.
+
+    Args:
+        learning_rate: SGD's.
+        momentum: kept for `get_config`; without effect, as SGD's is on a single step from rest.
+        nesterov: kept for `get_config`; without effect, as SGD's is without momentum.
+        **kwargs: SGD's other arguments, or those of `HeatRegularization`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        exact = {"tau": 1.0, "solver": RobbinsMonro(1, 1, RobbinsMonroSteps(1.0)), "seed": 0}
+        super().__init__(learning_rate=learning_rate, **{**exact, **kwargs})
+        self._of_sgd = {"momentum": momentum, "nesterov": nesterov}
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """Those that SGD has too: without tau, diagnostics and counts of failures."""
+        of_keras = ("iteration", "learning_rate", "average", "gradient_accumulator")
+        return [v for v in super().variables if v.name.endswith(of_keras)]
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self._of_sgd}
+
+
+@keras.saving.register_keras_serializable("lerh_tf_tests")
+class Adam(TakesGradients, LocalEntropy):
+    """Algorithm 1 in the place of Adam, in tests that do not look at Adam's numbers."""
+
+    def __init__(self, learning_rate: Any = 0.001, **kwargs: Any) -> None:
+        chain = {"tau": Scoping(0.001, 0.0), "sampler": SGLD(3), "seed": 0}
+        super().__init__(learning_rate=learning_rate, **{**chain, **kwargs})

@@ -1,0 +1,20 @@
+"""Keras's own tests on two replicas, in a process of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+TESTS = Path(__file__).with_name("_distribute.py")
+
+
+def test_keras_s_tests_on_two_replicas_run() -> None:
+    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", *options, str(TESTS)]
+    found = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert found.returncode == pytest.ExitCode.OK, found.stdout
+    # Nine of Keras's, less those of the table, and two about Keras's SGD.
+    assert "9 passed" in found.stdout
+    assert "skipped" not in found.stdout
