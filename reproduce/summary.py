@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from reproduce.protocols import VARIANTS, Comparison, Difference, spelled
 from reproduce.readings import READINGS
@@ -12,6 +12,19 @@ from reproduce.records import Record
 
 TITLES = {"sgd": "SGD", "is": "IS", "sgld": "SGLD", "hr": "HR"}
 """How the paper names the methods."""
+
+Published = Mapping[str, Mapping[int, float]]
+"""The paper's accuracies by method and weight update."""
+
+
+class Comparable(Protocol):
+    """A comparison or several, of which it can be said in what they differ."""
+
+    def differences(self, other: Self, /) -> list[Difference]:
+        """Returns the fields in which this differs from `other`."""
+
+
+C = TypeVar("C", bound=Comparable)
 
 
 @dataclass(frozen=True)
@@ -31,9 +44,9 @@ class Budget:
     @classmethod
     def of(
         cls,
-        comparison: Comparison,
-        published: Comparison,
-        quick: Comparison,
+        comparison: C,
+        published: C,
+        quick: C,
         subspace: str | bool = "auto",
     ) -> "Budget":
         """Returns the budget of a comparison, beside the paper's and the quick one."""
@@ -60,7 +73,8 @@ class Row:
     """A method's runs.
 
     Args:
-        name: The method, as the command line knows it.
+        name: The method, as the command line knows it, or what sets the row apart in a panel.
+        method: Table 1's row of the method: it decides the colour.
         seeds: The seeds asked for.
         curves: Accuracy by update of each seed that has a record.
         diverged: The update at which a seed's run diverged, of those that did.
@@ -69,6 +83,7 @@ class Row:
     """
 
     name: str
+    method: str
     seeds: tuple[int, ...]
     curves: Mapping[int, Mapping[int, float]]
     diverged: Mapping[int, int]
@@ -94,6 +109,32 @@ class Row:
     def at(self, update: int) -> list[float]:
         """Returns the accuracies at an update, of the runs that got there."""
         return [curve[update] for curve in self.curves.values() if update in curve]
+
+    def gone(self, update: int) -> int:
+        """Returns how many runs had diverged by an update."""
+        return sum(1 for at in self.diverged.values() if at <= update)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rows that are shown in one set of axes, or one below the other in a table.
+
+    Args:
+        title: What the rows have in common.
+        rows: The rows.
+        columns: The updates that a table shows.
+        published: The paper's accuracies by row and update; none for most panels.
+        first: The first update that a figure shows, the axis of accuracy fitted to what follows;
+            0 shows everything on the whole axis.
+        switch: The update after which SGD gave way to the methods, 0 if it never ran first.
+    """
+
+    title: str
+    rows: Sequence[Row]
+    columns: tuple[int, ...] = ()
+    published: Published = field(default_factory=dict)
+    first: int = 0
+    switch: int = 0
 
 
 def centre(values: Sequence[float]) -> float | None:
@@ -127,7 +168,9 @@ def summarise(
     found = {name: _by_seed(executed, name, comparison) for name in comparison.methods}
     if seeds is None:
         seeds = sorted({seed for runs in found.values() for seed in runs})
-    return [_row(name, tuple(seeds), runs) for name, runs in found.items()]
+    return [
+        _row(name, comparison.methods[name].row, tuple(seeds), runs) for name, runs in found.items()
+    ]
 
 
 def _by_seed(records: Sequence[Record], name: str, comparison: Comparison) -> dict[int, Record]:
@@ -142,10 +185,11 @@ def _without_execution(configuration: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in configuration.items() if name != "execution"}
 
 
-def _row(name: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> Row:
+def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> Row:
     kept = {seed: runs[seed] for seed in seeds if seed in runs}
     return Row(
         name=name,
+        method=method,
         seeds=seeds,
         curves={seed: _curve(record) for seed, record in kept.items()},
         diverged={

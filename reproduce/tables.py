@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce import readings
-from reproduce.protocols import Case, Comparison, spelled
-from reproduce.summary import Budget, Row, centre, spread
-
-Published = Mapping[str, Mapping[int, float]]
-"""The paper's accuracies by method and weight update."""
+from reproduce import readings, storage
+from reproduce.protocols import Case, Comparison, Panels, spelled
+from reproduce.summary import Budget, Panel, Published, Row, centre, spread
 
 
 def published_row(name: str, published: Published) -> Mapping[int, float]:
@@ -50,6 +47,72 @@ def accuracy_markdown(
     return "\n\n".join([heading, *warning, table, _notes(rows, comparison)]) + "\n"
 
 
+def panels_frame(panels: Sequence[Panel]) -> pd.DataFrame:
+    """Returns the curves of all panels in long form, numbers unrounded.
+
+    `runs` counts those that got to an update, `diverged` those that had ended before or at it.
+    """
+    lines = [
+        {
+            "panel": panel.title,
+            "line": row.name,
+            "method": row.method,
+            "update": update,
+            "mean": centre(row.at(update)),
+            "standard_deviation": spread(row.at(update)),
+            "runs": len(row.at(update)),
+            "diverged": row.gone(update),
+        }
+        for panel in panels
+        for row in panel.rows
+        for update in row.updates()
+        if update >= panel.first
+    ]
+    return pd.DataFrame(lines)
+
+
+def panels_markdown(
+    title: str, panels: Sequence[Panel], protocol: Panels, notes: Sequence[str], budget: Budget
+) -> str:
+    """Returns the panels' accuracies at their columns for reading, and what they rest on.
+
+    Args:
+        title: Of the table.
+        panels: What is shown; a row named as one of `published` stands beside the paper's.
+        protocol: The comparisons behind the panels.
+        notes: What is to be said of them, a line each.
+        budget: Shown unless it is the paper's.
+    """
+    columns = sorted({update for panel in panels for update in panel.columns})
+    lines = [line for panel in panels for line in _panel_lines(panel, columns)]
+    table = pd.DataFrame(lines, columns=["panel", "line", *map(str, columns)])
+    rows = [row for panel in panels for row in panel.rows]
+    shown = " ".join(map(str, sorted({seed for row in rows for seed in row.seeds}))) or "none yet"
+    said = [
+        f"Ours: mean ± sample standard deviation over seeds {shown}.",
+        *notes,
+        *[
+            f"{panel.title}, {text}"
+            for panel in panels
+            for row in panel.rows
+            if (text := _runs(row)) and (row.missing or row.diverged)
+        ],
+        *[f"Reading {reading}." for reading in readings.in_force(protocol.methods())],
+        *[f"Run with {text}." for text in sorted({t for row in rows for t in row.environments})],
+    ]
+    return (
+        "\n\n".join(
+            [
+                f"# {title}: held-out accuracy after N weight updates",
+                *([f"**{budget.warning}**"] if budget.warning else []),
+                table.to_markdown(index=False, disable_numparse=True),
+                "\n".join(f"- {note}" for note in said),
+            ]
+        )
+        + "\n"
+    )
+
+
 def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Writes `stem.md` and `stem.csv`, each whole or not at all.
 
@@ -63,14 +126,24 @@ def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Writes a file, whole or not at all.
+
+    Raises:
+        StorageError: There is no room, or no permission.
+    """
+    storage.write(path, text.encode(), path.with_name(f".{path.name}.{os.getpid()}.part"))
+
+
+def _panel_lines(panel: Panel, columns: Sequence[int]) -> list[list[str]]:
+    paper = [
+        [name, *(f"{values[update]:.3f}" if update in values else "-" for update in columns)]
+        for name, values in panel.published.items()
+    ]
+    ours = [
+        [row.title, *(_cell(row, update) if update in panel.columns else "-" for update in columns)]
+        for row in panel.rows
+    ]
+    return [[panel.title if at == 0 else "", *line] for at, line in enumerate([*paper, *ours])]
 
 
 def _line(
@@ -111,7 +184,7 @@ def _cell(row: Row, update: int) -> str:
     deviation = spread(values)
     numbers = [f"{centre(values):.3f}"] if values else []
     numbers += [f"± {deviation:.3f}"] if deviation is not None else []
-    gone = sum(1 for at in row.diverged.values() if at <= update)
+    gone = row.gone(update)
     lost = [f"{gone} diverged"] if gone else []
     lost += [f"{len(row.missing)} missing"] if row.missing else []
     return " ".join([*numbers, f"({', '.join(lost)})" if lost else ""]).strip() or "missing"

@@ -11,7 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from reproduce import methods, networks
-from reproduce.protocols import Case, Training
+from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
 from reproduce.sampling import held_out_subset, minibatches
 
@@ -25,7 +25,8 @@ def train(
     """Trains a case; each minibatch is one weight update.
 
     Initial weights, minibatch order and test images depend on the seed alone, so that every
-    method of one seed shares them, and nothing depends on what ran before in this process.
+    method of one seed shares them, and nothing depends on what ran before in this process. SGD's
+    updates that come first, if any, are then the same for every method too.
 
     Args:
         case: Method and training set-up.
@@ -41,20 +42,35 @@ def train(
     keras.utils.set_random_seed(seed)
     setup = case.training
     model = networks.build(setup.network, setup.initialization, seed)
+    curve = Curve(setup, seed, data, report)
+    updates = _updates(setup, seed, data)
+    if setup.sgd_updates:
+        sgd = GradientDescent(setup.sgd_learning_rate)
+        _fit(model, methods.optimizer(sgd, seed), updates.take(setup.sgd_updates), curve)
+    if not curve.diverged:
+        own = methods.optimizer(case.method, seed, subspace)
+        _fit(model, own, updates.skip(setup.sgd_updates), curve)
+    return curve.result(), curve.timings()
+
+
+def _fit(
+    model: keras.Model,
+    optimizer: keras.optimizers.Optimizer,
+    updates: tf.data.Dataset,
+    curve: "Curve",
+) -> None:
     model.compile(
-        optimizer=methods.optimizer(case.method, seed, subspace),
+        optimizer=optimizer,
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         jit_compile=False,
     )
-    curve = Curve(setup, seed, data, report)
     try:
-        model.fit(_updates(setup, seed, data), shuffle=False, verbose=0, callbacks=[curve])
+        model.fit(updates, shuffle=False, verbose=0, callbacks=[curve])
     except tf.errors.InvalidArgumentError as error:
-        cause = methods.failure(model.optimizer)
+        cause = methods.failure(optimizer)
         if cause is None or cause not in error.message:
             raise
         curve.break_off()
-    return curve.result(), curve.timings()
 
 
 class Curve(keras.callbacks.Callback):
@@ -83,7 +99,8 @@ class Curve(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Measures the initial weights."""
-        self._measure(0, None)
+        if not self._seconds:
+            self._measure(0, None)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Starts the clock of one weight update."""
@@ -91,14 +108,20 @@ class Curve(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Stops the clock and measures where the protocol asks for it."""
-        loss, update = float(logs["loss"]), batch + 1
+        loss = float(logs["loss"])
         self._seconds.append(time.perf_counter() - self._started)
+        update = len(self._seconds)
         if not math.isfinite(loss):
             self._diverge(update)
         elif update in self._points:
             self._measure(update, loss)
             self.model.reset_metrics()
         self._report(update)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run has ended before its time."""
+        return self._diverged_at is not None
 
     def break_off(self) -> None:
         """Ends a run in whose coming update the optimizer found nothing finite."""
@@ -107,10 +130,11 @@ class Curve(keras.callbacks.Callback):
     def result(self) -> dict[str, Any]:
         """Returns what the record keeps; `diverged_at` is None for a run that went through.
 
-        The curve begins before the first update, the diagnostics at the measurement after it.
+        The curve begins before the first update, the diagnostics at the first measurement after
+        an update of the method's own.
         """
         return {
-            "status": "completed" if self._diverged_at is None else "diverged",
+            "status": "diverged" if self.diverged else "completed",
             "diverged_at": self._diverged_at,
             "parameters": int(self.model.count_params()),
             "curve": self._curve,
@@ -118,13 +142,17 @@ class Curve(keras.callbacks.Callback):
         }
 
     def timings(self) -> dict[str, Any]:
-        """Returns seconds per weight update; the first, with its compilation, apart."""
-        first, later = self._seconds[:1], self._seconds[1:]
+        """Returns seconds per weight update by the method; the first, with its compilation, apart.
+
+        SGD's updates before the method's own are not timed.
+        """
+        own = self._seconds[self._setup.sgd_updates :]
+        first, later = own[:1], own[1:]
         return {
-            "updates": len(self._seconds),
+            "updates": len(own),
             "first_update_seconds": first[0] if first else None,
             "median_update_seconds": median(later) if later else None,
-            "total_update_seconds": sum(self._seconds),
+            "total_update_seconds": sum(own),
         }
 
     def _measure(self, update: int, loss: float | None) -> None:
@@ -153,7 +181,7 @@ class Curve(keras.callbacks.Callback):
 
 
 def _updates(setup: Training, seed: int, data: "Mnist") -> tf.data.Dataset:
-    order = minibatches(seed, len(data.train_labels), setup.batch_size, setup.updates)
+    order = minibatches(seed, len(data.train_labels), setup.batch_size, setup.total_updates)
     images = tf.constant(np.asarray(data.train_images).reshape(-1, networks.PIXELS))
     labels = tf.constant(np.asarray(data.train_labels, np.int64))
 

@@ -14,22 +14,25 @@ if TYPE_CHECKING:
 RECORDS = "training"
 """The records' experiment name, one for all: a run that two figures show is made once."""
 
-P = TypeVar("P", contravariant=True)
+P = TypeVar("P")
 
 
 class Experiment(Protocol[P]):
     """A module of `reproduce.experiments` that trains on MNIST, `P` the type of its protocols.
 
-    It has besides `PROTOCOL`, the paper's budget, and `QUICK`, one for a first look, both of
-    type `P`; `records` are everything that `Store.scan(RECORDS)` returns.
+    `records` are any that `Store.scan(RECORDS)` returns; those of other runs are left out.
 
     Args:
         NAME: The command's name and the stem of the files.
         TITLE: The paper's name of it.
+        PROTOCOL: The paper's budget.
+        QUICK: A budget for a first look.
     """
 
     NAME: str
     TITLE: str
+    PROTOCOL: P
+    QUICK: P
 
     def jobs(
         self,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reproduce.experiments import table1
+from reproduce.experiments import figure5, figure6, figure7, figure8, section61, table1
 from reproduce.experiments.base import Experiment
 
-TRAINING: tuple[Experiment[Any], ...] = (table1,)
+TRAINING: tuple[Experiment[Any], ...] = (section61, table1, figure5, figure6, figure7, figure8)

@@ -10,7 +10,7 @@ from reproduce.figures import curves
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 from reproduce.records import Record
 from reproduce.runner import Job
-from reproduce.summary import Budget, summarise
+from reproduce.summary import Budget, Panel, summarise
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -67,8 +67,8 @@ def render(
     frame = tables.accuracy_frame(rows, paper.TABLE1, comparison, budget)
     written = tables.write(text, frame, output / f"{NAME}{budget.suffix}")
     if any(row.curves for row in rows):
-        stem = figures / f"figure4{budget.suffix}"
-        written += curves.draw("Figure 4", rows, paper.TABLE1, budget, stem)
+        panel = Panel("training from random initial weights", rows, published=paper.TABLE1)
+        written += curves.draw("Figure 4", [panel], budget, figures / f"figure4{budget.suffix}")
     return text, written
 
 

@@ -1,75 +1,93 @@
-"""Held-out accuracy during training, a line for each method, its spread over seeds as a band."""
+"""Held-out accuracy during training, a line for each row, its spread over seeds as a band."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reproduce import tables
 from reproduce.figures import style
-from reproduce.summary import Budget, Row, centre, spread
-from reproduce.tables import Published
+from reproduce.summary import Budget, Panel, Row, centre, spread
+
+_SINGLE = (5.5, 4.2)
+_WIDTH, _HEIGHT = 6.8, 2.9
 
 
 def draw(
-    title: str, rows: Sequence[Row], published: Published, budget: Budget, stem: Path
+    title: str, panels: Sequence[Panel], budget: Budget, stem: Path, columns: int = 1
 ) -> list[Path]:
     """Draws the training curves into `stem.png` and `stem.pdf`, the plotted values into `stem.csv`.
 
-    Lines are means over seeds, bands one sample standard deviation to either side. The paper's
-    table entries are hollow circles.
+    Lines are means over seeds, bands one sample standard deviation to either side; a cross ends
+    the curve of a run that diverged. The paper's table entries are hollow circles.
 
     Args:
         title: The figure's number.
-        rows: The methods; one without a record is named in the legend as missing.
-        published: The paper's accuracies.
+        panels: A set of axes each; a row without a record is named in the legend as missing.
         budget: Shown in the figure unless it is the paper's.
         stem: The files' path without suffix.
+        columns: Panels side by side.
 
     Returns:
         The files written.
     """
-    figure = style.new_figure()
+    lines = math.ceil(len(panels) / columns)
+    figure = style.new_figure(*(_SINGLE if len(panels) == 1 else (_WIDTH, _HEIGHT * lines)))
     with style.settings():
-        axes = figure.subplots()
-        for row in rows:
-            _draw_row(axes, row)
-            _draw_published(axes, row, published)
-        _finish(axes, title, rows)
-        figure.legend(loc="outside lower center", ncols=2)
-        if budget.warning:
-            figure.suptitle(fill(budget.warning, 84), fontsize=8, color="#b00000")
+        grid = figure.subplots(lines, columns, squeeze=False)
+        for at, (axes, panel) in enumerate(zip(grid.flat, panels, strict=True)):
+            _draw_panel(axes, panel)
+            _label_axes(axes, left=at % columns == 0 or bool(panel.first), panel=panel)
+        _legends(figure, list(grid.flat))
+        _head(figure, title, panels, budget)
     values = stem.with_name(stem.name + ".csv")
-    tables.write_text(values, _plotted(rows).to_csv(index=False, lineterminator="\n"))
+    frame = tables.panels_frame(panels)
+    tables.write_text(values, frame.to_csv(index=False, lineterminator="\n"))
     return [*style.save(figure, stem), values]
 
 
-def _draw_row(axes: Axes, row: Row) -> None:
-    updates = row.updates()
-    means = [centre(row.at(update)) for update in updates]
-    axes.plot(updates, means, label=_label(row), linewidth=1.4, **style.line(row.name))  # type: ignore[arg-type]
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    for row in panel.rows:
+        alike = [other.name for other in panel.rows if other.method == row.method]
+        look = style.line(row.method, alike.index(row.name), len(alike))
+        _draw_row(axes, row, panel.first, look)
+        _draw_published(axes, row, panel)
+    if panel.published:
+        axes.plot([], [], "o", color="0.4", fillstyle="none", label="paper, Table 1 (one run)")
+    if panel.switch:
+        axes.axvline(panel.switch, color="0.35", linewidth=0.9, linestyle=":", label="end of SGD")
+
+
+def _draw_row(axes: Axes, row: Row, first: int, look: Mapping[str, Any]) -> None:
+    updates = [update for update in row.updates() if update >= first]
+    means = [centre(row.at(update)) or 0.0 for update in updates]
     deviations = [spread(row.at(update)) or 0.0 for update in updates]
-    low = [(mean or 0.0) - deviation for mean, deviation in zip(means, deviations, strict=True)]
-    high = [(mean or 0.0) + deviation for mean, deviation in zip(means, deviations, strict=True)]
-    colour = style.line(row.name)["color"]
-    axes.fill_between(updates, low, high, color=colour, alpha=0.18, linewidth=0)
-    for seed, update in row.diverged.items():
-        last = max(row.curves[seed], default=update)
-        axes.plot(last, row.curves[seed].get(last, 0.0), marker="x", color=colour, clip_on=False)
+    axes.plot(updates, means, label=_label(row), **look)
+    low = [mean - deviation for mean, deviation in zip(means, deviations, strict=True)]
+    high = [mean + deviation for mean, deviation in zip(means, deviations, strict=True)]
+    axes.fill_between(updates, low, high, color=look["color"], alpha=0.18, linewidth=0)
+    for seed in row.diverged:
+        last = max(row.curves[seed], default=0)
+        if last >= first:
+            end = row.curves[seed].get(last, 0.0)
+            axes.plot(last, end, marker="x", color=look["color"], clip_on=False)
 
 
-def _draw_published(axes: Axes, row: Row, published: Published) -> None:
+def _draw_published(axes: Axes, row: Row, panel: Panel) -> None:
     reached = max(row.updates(), default=0)
     points = {
         update: accuracy
-        for update, accuracy in tables.published_row(row.name, published).items()
+        for update, accuracy in tables.published_row(row.name, panel.published).items()
         if update <= reached
     }
     if not points:  # an empty artist that is not clipped would push the axes about
         return
-    colour = style.line(row.name)["color"]
+    colour = style.line(row.method)["color"]
     axes.plot(
         list(points), list(points.values()), "o", color=colour, fillstyle="none", clip_on=False
     )
@@ -77,31 +95,37 @@ def _draw_published(axes: Axes, row: Row, published: Published) -> None:
 
 def _label(row: Row) -> str:
     count = len(row.curves)
-    counted = f"{row.title}, {count} seed{'' if count == 1 else 's'}" if count else row.title
-    diverged = f", {len(row.diverged)} diverged" if row.diverged else ""
-    missing = f", {len(row.missing)} missing" if count and row.missing else ""
-    return counted + diverged + missing + ("" if count else ", missing")
+    diverged = [f"{len(row.diverged)} of {count} diverged"] if row.diverged else []
+    missing = [f"{len(row.missing)} of {len(row.seeds)} missing"] if row.missing else []
+    return ", ".join([row.title, *diverged, *missing])
 
 
-def _finish(axes: Axes, title: str, rows: Sequence[Row]) -> None:
-    axes.plot([], [], "o", color="0.4", fillstyle="none", label="paper, Table 1 (one run)")
+def _label_axes(axes: Axes, *, left: bool, panel: Panel) -> None:
+    updates = [update for row in panel.rows for update in row.updates()]
+    axes.set_xlim(panel.first, max(updates, default=1))
     axes.set_xlabel("weight updates")
-    axes.set_ylabel("held-out accuracy (fraction)")
-    axes.set_ylim(0, 1)
-    axes.set_xlim(0, max(update for row in rows for update in row.updates()))
-    axes.set_title(f"{title}: mean and standard deviation over seeds", fontsize=9)
+    if left:
+        axes.set_ylabel("held-out accuracy (fraction)")
+    if not panel.first:
+        axes.set_ylim(0, 1)
+    axes.set_title(panel.title, fontsize=9)
 
 
-def _plotted(rows: Sequence[Row]) -> pd.DataFrame:
-    lines = [
-        {
-            "method": row.name,
-            "update": update,
-            "mean": centre(row.at(update)),
-            "standard_deviation": spread(row.at(update)),
-            "runs": len(row.at(update)),
-        }
-        for row in rows
-        for update in row.updates()
-    ]
-    return pd.DataFrame(lines)
+def _legends(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend if all panels have the same, else one below each."""
+    named = [one.get_legend_handles_labels() for one in axes]
+    if all(labels == named[0][1] for _, labels in named):
+        figure.legend(*named[0], loc="outside lower center", ncols=2 if len(axes) == 1 else 4)
+        return
+    for one in axes:
+        one.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=7.5, ncols=2)
+
+
+def _head(figure: Figure, title: str, panels: Sequence[Panel], budget: Budget) -> None:
+    seeds = sorted(
+        {seed for row in chain.from_iterable(p.rows for p in panels) for seed in row.seeds}
+    )
+    said = f"{title}: mean and standard deviation over {len(seeds)} seed{'s' * (len(seeds) != 1)}"
+    figure.suptitle(said, fontsize=9.5)
+    if budget.warning:
+        figure.suptitle(f"{said}\n{fill(budget.warning, 84)}", fontsize=8, color="#b00000")

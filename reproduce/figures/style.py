@@ -74,7 +74,8 @@ def settings() -> Any:
 
 
 def _mixed_with_white(colour: str, share: float) -> str:
-    return to_hex([part + share * (1 - part) for part in to_rgb(colour)])
+    red, green, blue = (part + share * (1 - part) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> Path:

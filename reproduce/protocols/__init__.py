@@ -14,6 +14,7 @@ from reproduce.protocols.comparison import (
     Case,
     Comparison,
     Difference,
+    Panels,
     spelled,
 )
 from reproduce.protocols.methods import (
@@ -44,6 +45,7 @@ __all__ = [
     "LocalEntropyByImportanceSampling",
     "LocalEntropyBySGLD",
     "Method",
+    "Panels",
     "Training",
     "spelled",
 ]

@@ -108,6 +108,39 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Panels:
+    """Comparisons side by side: Figures 5 to 8, Section 6.1.
+
+    Args:
+        panels: Comparisons by title; one run may be shown in several.
+    """
+
+    panels: Mapping[str, Comparison]
+
+    def cases(self) -> list[Case]:
+        """Returns what is to be run, each case once."""
+        return list(
+            dict.fromkeys(case for panel in self.panels.values() for case in panel.cases().values())
+        )
+
+    def methods(self) -> Comparison:
+        """Returns one method for each of Table 1's rows that occurs, side by side."""
+        shown = list(self.panels.values())
+        rows = {method.row: method for panel in shown for method in panel.methods.values()}
+        return Comparison(shown[0].training, rows)
+
+    def differences(self, other: "Panels") -> list["Difference"]:
+        """Returns the fields in which any panel differs from that of `other`, each once."""
+        found = [
+            Difference(one.name, one.value)
+            for title in self.panels
+            if title in other.panels
+            for one in self.panels[title].differences(other.panels[title])
+        ]
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
 class Difference:
     """A field in which two comparisons differ: `updates=100`, `samples=50 (is sgld)`.
 

@@ -8,20 +8,20 @@ from matplotlib.colors import to_rgb
 from reproduce import paper
 from reproduce.figures import curves, style
 from reproduce.protocols import QUICK_TABLE1, TABLE1
-from reproduce.summary import Budget, Row, summarise
+from reproduce.summary import Budget, Panel, summarise
 from tests.reproduce._examples import record
 
 
-def _rows() -> list[Row]:
+def _panel() -> Panel:
     records = [
         record(TABLE1, "sgd", 0, {0: 0.1, 100: 0.6, 200: 0.7}),
         record(TABLE1, "sgd", 1, {0: 0.1, 100: 0.8}, diverged_at=150),
     ]
-    return summarise(records, TABLE1, (0, 1))
+    return Panel("one", summarise(records, TABLE1, (0, 1)), published=paper.TABLE1)
 
 
 def test_draw_writes_both_kinds_and_the_plotted_values(tmp_path: Path) -> None:
-    written = curves.draw("Figure 4", _rows(), paper.TABLE1, Budget(), tmp_path / "figure4")
+    written = curves.draw("Figure 4", [_panel()], Budget(), tmp_path / "figure4")
     assert [path.name for path in written] == ["figure4.png", "figure4.pdf", "figure4.csv"]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written}
     values = pd.read_csv(tmp_path / "figure4.csv").set_index(["method", "update"])
@@ -32,9 +32,9 @@ def test_draw_writes_both_kinds_and_the_plotted_values(tmp_path: Path) -> None:
 
 def test_draw_same_records_same_bytes_whatever_the_users_settings(tmp_path: Path) -> None:
     budget = Budget.of(QUICK_TABLE1, TABLE1, QUICK_TABLE1)
-    first = curves.draw("Figure 4", _rows(), paper.TABLE1, budget, tmp_path / "one")
+    first = curves.draw("Figure 4", [_panel()], budget, tmp_path / "one")
     with mpl.rc_context({"font.size": 20, "lines.markersize": 2, "savefig.dpi": 10}):
-        second = curves.draw("Figure 4", _rows(), paper.TABLE1, budget, tmp_path / "two")
+        second = curves.draw("Figure 4", [_panel()], budget, tmp_path / "two")
     for one, two in zip(first, second, strict=True):
         assert one.read_bytes() == two.read_bytes()
 

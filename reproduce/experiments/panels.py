@@ -1,0 +1,121 @@
+"""What Figures 5 to 8 and Section 6.1 share: from panels of comparisons to runs, table, figure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce import tables
+from reproduce.experiments.base import training_jobs
+from reproduce.figures import curves
+from reproduce.protocols import Panels
+from reproduce.records import Record
+from reproduce.runner import Job
+from reproduce.summary import Budget, Panel, summarise
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is shown, beside the numbers.
+
+    Args:
+        name: The stem of the files.
+        title: The paper's name of it.
+        protocol: The paper's budget.
+        quick: A budget for a first look.
+        notes: Readings and departures, a line each, below the table.
+        columns: Panels side by side.
+    """
+
+    name: str
+    title: str
+    protocol: Panels
+    quick: Panels
+    notes: tuple[str, ...]
+    columns: int = 2
+
+
+def jobs(
+    protocol: Panels,
+    seeds: Sequence[int],
+    execution: Mapping[str, Any],
+    data: Callable[[], "Mnist"],
+) -> list[Job]:
+    """Returns the runs of all panels, seed by seed, each once.
+
+    Args:
+        protocol: The panels.
+        seeds: The seeds.
+        execution: How this process executes, `subspace` included: part of each run's
+            configuration.
+        data: Loads MNIST; called only if a run is made.
+    """
+    return training_jobs(protocol.cases(), seeds, execution, data)
+
+
+def has_records(records: Sequence[Record], protocol: Panels, subspace: str | bool = "auto") -> bool:
+    """Whether any record belongs to a panel."""
+    return _have_curves(summarised(records, protocol, None, subspace))
+
+
+def summarised(
+    records: Sequence[Record],
+    protocol: Panels,
+    seeds: Sequence[int] | None,
+    subspace: str | bool,
+) -> list[Panel]:
+    """Returns the panels' rows from records of training; those of other runs are left out."""
+    return [
+        Panel(
+            title,
+            summarise(records, comparison, seeds, subspace),
+            columns=comparison.training.columns,
+            switch=comparison.training.sgd_updates,
+        )
+        for title, comparison in protocol.panels.items()
+    ]
+
+
+def render(
+    item: Item,
+    records: Sequence[Record],
+    protocol: Panels,
+    seeds: Sequence[int] | None,
+    subspace: str | bool,
+    output: Path,
+    figures: Path,
+    views: Callable[[list[Panel]], list[Panel]] = list,
+) -> tuple[str, list[Path]]:
+    """Writes the accuracies as a table, the curves as a figure with the plotted values beside it.
+
+    Args:
+        item: What is shown.
+        records: Any records of training; those of other runs are left out.
+        protocol: The panels, run or not.
+        seeds: The seeds shown, run or not; `None`: all there are.
+        subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
+            weights, False.
+        output: Folder of the table.
+        figures: Folder of the figure.
+        views: Takes the panels to those drawn.
+
+    Returns:
+        The table as Markdown, and the files written; no figure without a record.
+    """
+    budget = Budget.of(protocol, item.protocol, item.quick, subspace)
+    panels = summarised(records, protocol, seeds, subspace)
+    text = tables.panels_markdown(item.title, panels, protocol, item.notes, budget)
+    table = output / f"{item.name}{budget.suffix}.md"
+    tables.write_text(table, text)
+    written = [table]
+    if _have_curves(panels):
+        stem = figures / f"{item.name}{budget.suffix}"
+        written += curves.draw(item.title, views(panels), budget, stem, item.columns)
+    return text, written
+
+
+def _have_curves(panels: Sequence[Panel]) -> bool:
+    return any(row.curves for panel in panels for row in panel.rows)
