@@ -165,7 +165,7 @@ class _Sums(NamedTuple):
         rescale = _with_square(tf.exp(self.largest - shift))
         w = _with_square(tf.exp(log_weights - shift))
         flat = [tf.reshape(z_v, [tf.shape(z_v)[0], -1]) for z_v in z]
-        square_norms = tf.add_n([tf.cast(tf.reduce_sum(f * f, 1), w.dtype) for f in flat])
+        square_norms = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
         return _Sums(
             largest,
             self.weight * rescale + tf.reduce_sum(w, 1),
@@ -193,6 +193,11 @@ class _Sums(NamedTuple):
         square = tf.add_n([tf.cast(tf.reduce_sum(mean**2), dtype) for mean in means])
         total = self.spread - 2.0 * cross + square * self.weight[1]
         return tf.math.divide_no_nan(tf.maximum(total, 0.0), self.weight[0] ** 2)
+
+
+def _square_norms(rows: tf.Tensor) -> tf.Tensor:
+    # A product: compiled, a sum along rows adds one number at a time.
+    return tf.linalg.matvec(rows * rows, tf.ones(tf.shape(rows)[1:], rows.dtype))
 
 
 def _with_square(w: tf.Tensor) -> tf.Tensor:
