@@ -25,12 +25,10 @@ class Diagnostics:
         names = (*_COMMON, *kernel.diagnostic_names)
         self._variables = {name: add_variable(name) for name in names}
 
-    def store(self, values: Mapping[str, tf.Tensor | float]) -> list[tf.Operation]:
-        """Stores an update's values and returns the operations that do."""
-        return [
+    def store(self, values: Mapping[str, tf.Tensor | float]) -> None:
+        """Stores an update's values."""
+        for name, variable in self._variables.items():
             native(variable).assign(tf.cast(values[name], variable.dtype))
-            for name, variable in self._variables.items()
-        ]
 
     def read(self) -> dict[str, float]:
         """Returns the values, on the host."""

@@ -1,7 +1,7 @@
 """Weight updates that can't be made: what they leave, and how the caller is told."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -40,21 +40,23 @@ class Failures:
         return len(self._messages)
 
     def record(
-        self, fails: Sequence[tf.Tensor], tau: tf.Tensor, counts: keras.Variable
-    ) -> tf.Operation:
+        self, fails: Sequence[tf.Tensor], tau: tf.Tensor, add: Callable[[tf.Tensor], None]
+    ) -> list[tf.Operation]:
         """Adds one weight update to the counts, and raises if it failed, outside XLA.
 
         Args:
             fails: per cause, in their order, whether the update failed for it.
             tau: for the message.
-            counts: one number per cause.
+            add: adds to the counts, one number per cause.
 
         Returns:
             What the update is to wait for.
         """
         # XLA drops assertions: there the counts alone tell, and the host reads them.
-        with tf.control_dependencies(self._assertions(fails, tau)):
-            return native(counts).assign_add(tf.cast(tf.stack(fails), counts.dtype))
+        assertions = self._assertions(fails, tau)
+        with tf.control_dependencies(assertions):
+            add(tf.stack(fails))
+        return assertions
 
     def report(self, counts: keras.Variable) -> None:
         """Tells of the failures counted, on the host, and sets the counts back.

@@ -1,5 +1,6 @@
 """What Algorithms 1 and 2 share: the outer loop as a Keras optimizer."""
 
+import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -212,9 +213,10 @@ class GaussianApproximation(RestoredOptimizer):
         estimate = self._draw().estimate(objective, subspace, anchor, start)
         fails = self._step_to_mean().fails(estimate, anchor)
         estimate = estimate.dropped_unless(~tf.reduce_any(fails), start)
-        told = self._diagnostics.store(measured(estimate, objective, subspace, anchor))
-        told.append(self._failures.record(fails, tf.convert_to_tensor(self.tau), self._unreported))
-        with tf.control_dependencies(told):
+        self._diagnostics.store(measured(estimate, objective, subspace, anchor))
+        count = functools.partial(self.assign_add, self._unreported)
+        asserted = self._failures.record(fails, tf.convert_to_tensor(self.tau), count)
+        with tf.control_dependencies(asserted):
             if self._kernel.has_chain:
                 self._chain.keep(estimate.chain, indices)
             gradients = iter(self._step_to_mean().gradients(estimate, anchor))
