@@ -73,6 +73,7 @@ class _Runner:
         self.worker = worker
         self.first = worker.ask("update")
         self._seconds: list[float] = []
+        self._floors: list[dict[str, float]] = []
         self._peak = 0
 
     def go(self, *, timed: bool) -> None:
@@ -80,6 +81,8 @@ class _Runner:
         self._peak = answer["bytes"]
         if timed:
             self._seconds.append(answer["seconds"])
+            if SYSTEMS[self.worker.system].is_reduced:
+                self._floors.append(self.worker.ask("floor"))
 
     def result(self) -> dict[str, Any]:
         return {
@@ -87,6 +90,7 @@ class _Runner:
             "loaded_bytes": self.worker.loading["bytes"],
             "first_seconds": self.first["seconds"],
             "seconds": self._seconds,
+            "floors": self._floors,
             "peak_bytes": self._peak,
             "versions": self.worker.ask("versions"),
         }

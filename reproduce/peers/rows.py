@@ -25,6 +25,7 @@ class Row:
         versions: of what it is made with.
         subspace_seconds: median of this library's default in the same race, if it took part.
         agreement: what `agreement.check` found, if it was asked.
+        floors: seconds of noise and products alone, by name, for this library's default.
     """
 
     system: str
@@ -36,6 +37,12 @@ class Row:
     versions: Mapping[str, str]
     subspace_seconds: float | None
     agreement: Mapping[str, Any] | None
+    floors: Sequence[Mapping[str, float]] = ()
+
+    @property
+    def floor(self) -> float | None:
+        """Median of the least seconds that the update can take."""
+        return median(sum(parts.values()) for parts in self.floors) if self.floors else None
 
     @property
     def algorithm(self) -> str:
@@ -132,6 +139,7 @@ def _row(
         versions=results[0]["versions"],
         subspace_seconds=median(ours["seconds"]) if ours else None,
         agreement=agreements.get(system),
+        floors=[parts for result in results for parts in result["floors"]],
     )
 
 
@@ -146,6 +154,7 @@ def _line(row: Row) -> dict[str, object]:
         "upper_quartile": upper,
         "updates": len(row.seconds),
         "ratio_to_subspace": row.ratio,
+        "floor_seconds": row.floor,
         "first_seconds": row.first_seconds,
         "loaded_bytes": row.loaded_bytes,
         "peak_bytes": row.peak_bytes,

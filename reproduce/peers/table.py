@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -87,12 +88,23 @@ def _race_notes(found: Sequence[Row]) -> list[str]:
         f"Medians and quartiles of {' or '.join(map(str, counts))} updates after warm-up, each "
         "system in its own process, one update of each in turn, on the same weights and minibatch.",
         "x lerh_tf: median over lerh_tf's in the same race. First update: compilation included.",
+        *[_floor(row) for row in found if row.floors],
         "Same result: held to float64 NumPy on a small network; z, the largest of several hundred "
         f"differences of moments in standard errors (bound {agreement.LARGEST_Z:g}), and the "
         f"relative error without noise (bound {agreement.LARGEST_ERROR:g}).",
         "Paper: arXiv 1901.10082, Table 2; its hardware is not stated.",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in sorted(versions.items())),
     ]
+
+
+def _floor(row: Row) -> str:
+    assert row.floor is not None
+    noise, products = (median(p[name] for p in row.floors) for name in ("noise", "products"))
+    return (
+        f"Floor of {row.algorithm.upper()} in the subspace, measured in the same turns: "
+        f"{noise:.4f} s for the noise, {products:.4f} s for the products at the rate of one large "
+        f"product. lerh_tf takes {row.median / row.floor:.1f} x that."
+    )
 
 
 def _curve_lines(points: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -7,6 +7,8 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,6 +51,16 @@ class _Server:
         started = time.perf_counter()
         self._system.update()
         return {"seconds": time.perf_counter() - started, "bytes": _peak_bytes()}
+
+    def floor(self) -> dict[str, Any]:
+        """Returns the least seconds that an update in the subspace can take here."""
+        return self._floor()
+
+    @cached_property
+    def _floor(self) -> Callable[[], dict[str, float]]:
+        from reproduce.peers.floor import floor
+
+        return floor(self._problem, self._work)
 
     def sample(
         self, repetitions: int, updates: int, path: str, *, noiseless: bool

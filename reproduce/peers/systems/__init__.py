@@ -50,6 +50,11 @@ class Entry:
         return self.factory in ("subspace", "plain")
 
     @property
+    def is_reduced(self) -> bool:
+        """Whether it samples in the subspace that the minibatch sees."""
+        return self.factory == "subspace"
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The modules it needs that are not installed."""
         return tuple(name for name in self.needs if find_spec(name) is None)

@@ -12,6 +12,7 @@ def raced(*seconds: float, first: float = 2.0) -> dict[str, Any]:
         "first_seconds": first,
         "loaded_bytes": 300_000_000,
         "peak_bytes": 500_000_000,
+        "floors": [],
         "versions": {"numpy": "2.4.6"},
     }
 

@@ -7,9 +7,9 @@ import pytest
 
 from reproduce.peers import figure, table
 from reproduce.peers.curves import AXES, Point, curve_systems, predicted_seconds
-from reproduce.peers.rows import curve_frame, fastest_peers, race_frame
+from reproduce.peers.rows import curve_frame, fastest_peers, race_frame, rows
 from reproduce.peers.work import PAPER
-from tests.reproduce.peers._measured import left_out, point, some_rows
+from tests.reproduce.peers._measured import left_out, point, raced, some_rows
 
 CAPTION = "2 threads each; a machine; today"
 
@@ -20,6 +20,16 @@ def test_ratio_is_to_the_subspace_in_the_same_race() -> None:
     assert ratios["sgld-subspace"] == 1.0
     assert ratios["hr-jax"] is None
     assert ratios["sgd-keras"] is None
+
+
+def test_floor_is_the_median_of_noise_and_products_together() -> None:
+    floors = [{"noise": 0.04, "products": 0.01}, {"noise": 0.06, "products": 0.02}]
+    (row,) = rows({"is": {"is-subspace": raced(0.13) | {"floors": floors}}}, {"is": "J"}, {})
+    assert row.floor == pytest.approx(0.065)
+    assert race_frame([row])["floor_seconds"].item() == pytest.approx(0.065)
+    text = table.race_markdown([row], CAPTION)
+    assert "0.0500 s for the noise, 0.0150 s for the products" in text
+    assert "lerh_tf takes 2.0 x that" in text
 
 
 def test_sgd_of_all_races_is_pooled() -> None:
