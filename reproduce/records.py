@@ -200,6 +200,14 @@ class Store:
         for target, text in ((sidecar, strict_json.dumps(dict(timings))), (path, record.text())):
             storage.write(target, text.encode(), _temporary(target))
 
+    def timings(self, run: Run) -> Mapping[str, Any] | None:
+        """Returns the timings of a run, or None if there are none or the file is damaged."""
+        try:
+            timings = strict_json.loads(_read(self.timings_path(run)))
+        except (FileNotFoundError, ValueError):
+            return None
+        return timings if isinstance(timings, dict) else None
+
     def scan(self, experiment: str) -> list[Record]:
         """Returns every whole record of an experiment, in the order of their paths; reads only."""
         return [

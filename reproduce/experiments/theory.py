@@ -98,7 +98,7 @@ def render(
     Returns:
         The table as Markdown, and the files written.
     """
-    found = _measured(records, theory, seeds)
+    found = measured(records, theory, seeds)
     rows = table.rows(found)
     suffix = "" if theory == THEORY else "-quick" if theory == QUICK_THEORY else "-other"
     text = table.markdown(rows, theory, table.environments(records), is_full=theory == THEORY)
@@ -107,10 +107,10 @@ def render(
 
 def has_records(records: Sequence[Record], theory: Theory) -> bool:
     """Whether any record belongs to this protocol, and not to every one."""
-    return any(part(case) not in _SHARED for case in _measured(records, theory, None))
+    return any(part(case) not in _SHARED for case in measured(records, theory, None))
 
 
-def _measured(
+def measured(
     records: Sequence[Record], theory: Theory, seeds: Sequence[int] | None
 ) -> dict[str, list[Mapping[str, Any]]]:
     """The measures of each case, one mapping per seed."""

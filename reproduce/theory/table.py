@@ -21,10 +21,13 @@ from reproduce.theory.protocol import (
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 """By case, one mapping of measures per seed."""
 
+THEOREMS_SECTION = "Theorems and derivations"
+MINIBATCHES_SECTION = "Minibatches (claim 12)"
+
 _SECTIONS: Mapping[str, Sequence[Claim]] = {
-    "Theorems and derivations": THEOREMS,
+    THEOREMS_SECTION: THEOREMS,
     "Where the text cannot hold as printed, and what does": READINGS,
-    "Minibatches (claim 12)": MINIBATCHES,
+    MINIBATCHES_SECTION: MINIBATCHES,
 }
 _ESTIMATED = "Monotone updates where the mean is estimated"
 

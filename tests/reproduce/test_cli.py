@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reproduce import cli, commands, readings
+from reproduce.cli.options import Training
 from reproduce.data import DataError
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 from reproduce.records import Store
@@ -72,8 +73,14 @@ def test_table1_hands_on_readings_and_subspace(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def train(comparison: Comparison, seeds: tuple[int, ...], **options: Any) -> int:
-        asked.update(options, comparison=comparison, seeds=seeds)
+    def train(
+        experiment: object,
+        protocol: Comparison,
+        seeds: tuple[int, ...],
+        options: Training,
+        console: object,
+    ) -> int:
+        asked.update(comparison=protocol, seeds=seeds, subspace=options.sampled)
         return 0
 
     monkeypatch.setattr(commands, "train", train)

@@ -1,0 +1,5 @@
+"""The command line: `reproduce table1`, `reproduce figures` and the others."""
+
+from reproduce.cli.app import main
+
+__all__ = ["main"]

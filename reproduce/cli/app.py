@@ -1,0 +1,319 @@
+"""The commands, their help and their exit codes."""
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+
+from reproduce import checks, readings
+from reproduce.cli.options import (
+    Data,
+    Drawing,
+    Making,
+    Measuring,
+    Output,
+    Threads,
+    Training,
+    UsageError,
+    check,
+    integers_only,
+    several,
+    usage_errors,
+)
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+
+FAILED, USAGE = 1, 2
+_SIGNALLED = 128
+
+_KERNELS = ("sgld", "is", "hr")
+_BENCHMARK_SAMPLES = 1000
+_REPETITIONS = 5
+_READING = (
+    "Other readings of the text, NAME=VALUE each; the default is the first. "
+    "R3, R4 and R7 have one reading each."
+)
+_explained = Parameter(help=f"{_READING}\n{readings.explained()}")
+
+_ILLUSTRATED = {
+    "figure1": "Draw Figure 1: local entropy of a toy landscape.",
+    "figure2": "Draw Figure 2: heat regularization of a toy landscape.",
+    "figure3": "Draw Figure 3: the mean-seeking and the mode-seeking Gaussian.",
+}
+_TRAINED = {
+    "figure5": "Train by SGD first, then by every method, and draw Figure 5.",
+    "figure6": "Train with 10, 100 and 1000 samples per weight update, and draw Figure 6.",
+    "figure7": "Train the small network at small to large tau, and draw Figure 7.",
+    "figure8": "Train with constant and scoped tau, and draw Figure 8.",
+    "section61": "Train both networks for 5 epochs by SGD: Section 6.1's two accuracies.",
+}
+
+app = App(
+    name="reproduce",
+    help=(
+        "Regenerates the tables and figures of Garcia Trillos, Kaplan and Sanz-Alonso, "
+        "arXiv 1901.10082, on the real MNIST. Every run is recorded once; an interrupted command, "
+        "given again, goes on where it was."
+    ),
+    help_format="plaintext",
+    version_flags=[],
+    suppress_keyboard_interrupt=False,
+)
+
+
+class TerminatedError(BaseException):
+    """SIGTERM arrived; like KeyboardInterrupt, no handler of errors catches it."""
+
+
+@app.command(name=("table1", "figure4"))
+def table1(
+    *,
+    methods: Annotated[list[str] | None, several] = None,
+    samples: Annotated[int | None, integers_only] = None,
+    updates: Annotated[int | None, integers_only] = None,
+    reading: Annotated[list[str] | None, several, _explained] = None,
+    options: Training = Training(),
+) -> int:
+    """Train by each method, print Table 1 beside the paper's, draw Figure 4.
+
+    Args:
+        methods: Rows to run, in order: any of sgd, is, sgld, hr, sgld-linear. [default: all]
+        samples: Samples per weight update. hr takes M = J = 30 sqrt(samples / 1000), rounded.
+            [default: 1000, the paper's; with --quick: 50]
+        updates: Weight updates. [default: 500, the paper's; with --quick: 100]
+        reading: See `readings.explained`.
+        options: Shared with other commands.
+    """
+    check(options)
+    with usage_errors():
+        comparison = _comparison(options.quick, methods, updates, samples, reading)
+    return _train("table1", comparison, options)
+
+
+def _training_command(name: str) -> Callable[..., int]:
+    def command(*, options: Training = Training()) -> int:
+        check(options)
+        return _train(name, None, options)
+
+    return command
+
+
+def _illustration_command(name: str) -> Callable[..., int]:
+    def command(*, threads: Threads = Threads(), drawing: Drawing = Drawing()) -> int:
+        check(threads)
+        from reproduce import commands
+
+        return commands.make_illustration(name, threads, drawing, _console())
+
+    return command
+
+
+for _name, _help in _ILLUSTRATED.items():
+    app.command(_illustration_command(_name), name=_name, help=_help)
+for _name, _help in _TRAINED.items():
+    app.command(_training_command(_name), name=_name, help=_help)
+
+
+@app.command
+def table2(
+    *,
+    quick: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    threads: Threads = Threads(),
+    where: Output = Output(),
+    data: Data = Data(),
+) -> int:
+    """Time a weight update of every method, one run at a time, and print Table 2.
+
+    Args:
+        quick: Time a few updates only, marked as such.
+        threads: Shared with other commands.
+        where: Shared with other commands.
+        data: Shared with other commands.
+    """
+    check(threads)
+    from reproduce import commands
+    from reproduce.experiments import table2 as experiment
+
+    timing = experiment.QUICK if quick else experiment.PROTOCOL
+    code, text = commands.time_updates(timing, threads, where.output, data.data_dir, _console())
+    print(text, end="")
+    return code
+
+
+@app.command
+def theory(*, options: Measuring = Measuring()) -> int:
+    """Measure the theorems, statement by statement, and print what holds.
+
+    Args:
+        options: Shared with other commands.
+    """
+    check(options)
+    from reproduce import commands
+    from reproduce.theory.protocol import QUICK_THEORY, THEORY
+
+    measured = QUICK_THEORY if options.quick else THEORY
+    code, text = commands.measure_theory(measured, options.chosen, options, _console())
+    print(text, end="")
+    return code
+
+
+@app.command(name="all")
+def everything(*, options: Making = Making()) -> int:
+    """Make everything: theorems, Tables 1 and 2, Figures 1 to 8, Section 6.1, the claims.
+
+    Args:
+        options: Shared with other commands.
+    """
+    check(options)
+    from reproduce import commands
+
+    return commands.make_all(options.chosen, options.quick, options, _console())
+
+
+@app.command
+def figures(*, drawing: Drawing = Drawing()) -> int:
+    """Draw every table and figure that has records; trains nothing.
+
+    Args:
+        drawing: Shared with other commands.
+    """
+    from reproduce import commands
+
+    return commands.draw_figures(drawing, _console())
+
+
+@app.command
+def claims(*, where: Output = Output()) -> int:
+    """Say, claim by claim, what holds of the paper, from the records there are.
+
+    Args:
+        where: Shared with other commands.
+    """
+    from reproduce import commands
+
+    print(commands.judge_claims(where, _console()), end="")
+    return 0
+
+
+@app.command
+def benchmark(
+    *,
+    methods: Annotated[list[str] | None, several] = None,
+    samples: Annotated[int, integers_only] = _BENCHMARK_SAMPLES,
+    repetitions: Annotated[int, integers_only] = _REPETITIONS,
+    threads: Threads = Threads(),
+    where: Output = Output(),
+    data: Data = Data(),
+) -> int:
+    """Time the plain kernels beside loops written by hand, in turns, as ratios.
+
+    Args:
+        methods: Any of sgld, is, hr. [default: all]
+        samples: Samples per weight update, as in table1. [default: 1000, the paper's]
+        repetitions: Turns of each. [default: 5]
+        threads: Shared with other commands.
+        where: Shared with other commands.
+        data: Shared with other commands.
+    """
+    with usage_errors():
+        chosen = _KERNELS if methods is None else tuple(methods)
+        checks.distinct("methods", chosen)
+        for method in chosen:
+            checks.one_of("methods", method, _KERNELS)
+        checks.integer_of_at_least("samples", samples, 2)
+        checks.positive_integer("repetitions", repetitions)
+    check(threads)
+    from reproduce import commands
+
+    text = commands.benchmark(
+        chosen,
+        samples,
+        repetitions,
+        threads=threads.threads,
+        output=where.output,
+        data_dir=data.data_dir,
+        console=_console(),
+    )
+    print(text, end="")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: The words after the program's name; `None`: those it was started with.
+
+    Returns:
+        The exit code: 0 done, 1 a run or the storage failed, 2 bad arguments, 130 interrupted,
+        143 terminated.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        return _stopped("interrupted", signal.SIGINT)
+    except TerminatedError:
+        return _stopped("terminated", signal.SIGTERM)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from reproduce.data import DataError
+    from reproduce.storage import StorageError
+
+    try:
+        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except (CycloptsError, UsageError) as error:
+        return _complain(error, USAGE)
+    except (StorageError, DataError, OSError) as error:
+        return _complain(error, FAILED)
+    return code if isinstance(code, int) else 0
+
+
+def _train(name: str, protocol: Comparison | None, options: Training) -> int:
+    """Makes an experiment's runs and prints its table; `None`: its own protocol."""
+    from reproduce import commands
+
+    console, experiment = _console(), commands.named(name)
+    if protocol is None:
+        protocol = experiment.QUICK if options.quick else experiment.PROTOCOL
+    code = commands.train(experiment, protocol, options.chosen, options, console)
+    print(commands.show(experiment, protocol, options.chosen, options, console), end="")
+    return code
+
+
+def _comparison(
+    quick: bool,
+    methods: Sequence[str] | None,
+    updates: int | None,
+    samples: int | None,
+    reading: Sequence[str] | None,
+) -> Comparison:
+    comparison = (QUICK_TABLE1 if quick else TABLE1).with_budget(updates=updates, samples=samples)
+    if methods is not None:
+        comparison = comparison.with_methods(tuple(methods))
+    return comparison if reading is None else readings.choose(comparison, readings.parse(reading))
+
+
+def _console() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def _complain(error: Exception, code: int) -> int:
+    print(f"reproduce: error: {error}", file=sys.stderr)
+    return code
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise TerminatedError
+
+
+def _stopped(how: str, number: signal.Signals) -> int:
+    print(
+        f"\nreproduce: {how}; finished runs are recorded, the same command goes on from there",
+        file=sys.stderr,
+    )
+    return _SIGNALLED + number

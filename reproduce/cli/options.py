@@ -1,0 +1,186 @@
+"""The options that commands share, each said once, and the rules of their values."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from reproduce import checks
+from reproduce.environment import DEFAULT_THREADS
+from reproduce.protocols import SUBSPACES, spelled
+
+_OUTPUT = Path("results")
+_FIGURES = Path("figures")
+_SEEDS = (0, 1, 2)
+_QUICK_SEEDS = (0,)
+
+SPELLED_SUBSPACES = {spelled(value): value for value in SUBSPACES}
+
+
+class UsageError(Exception):
+    """An argument's value breaks its rule."""
+
+
+def _integers(kind: object, tokens: Sequence[Token]) -> int | list[int]:
+    # Cyclopts itself would round 1.5.
+    values = [_integer(token) for token in tokens]
+    return values if kind == list[int] else values[0]
+
+
+def _integer(token: Token) -> int:
+    try:
+        return int(token.value)
+    except ValueError:
+        name = (token.keyword or "").removeprefix("--")
+        raise UsageError(f"`{name}` must be an integer. Received: {token.value}") from None
+
+
+several = Parameter(consume_multiple=True, negative=(), show_default=False)
+single = Parameter(negative=(), show_default=False)
+integers_only = Parameter(negative=(), show_default=False, converter=_integers)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Output:
+    """Where numbers go.
+
+    Args:
+        output: Folder of the records and the tables.
+    """
+
+    output: Path = _OUTPUT
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Drawing(Output):
+    """Where numbers and pictures go.
+
+    Args:
+        figures_dir: Folder of the figures. [default: figures; with --output: its figures/]
+    """
+
+    figures_dir: Annotated[Path | None, single] = None
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the figures."""
+        if self.figures_dir is not None:
+            return self.figures_dir
+        return _FIGURES if self.output == _OUTPUT else self.output / _FIGURES
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Threads:
+    """How a run executes.
+
+    Args:
+        threads: Threads per run; other numbers round differently, recorded apart. [default: 2]
+    """
+
+    threads: Annotated[int, integers_only] = DEFAULT_THREADS
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Jobs(Threads):
+    """How runs execute.
+
+    Args:
+        jobs: Runs at a time, each in a process of its own; the records are the same.
+    """
+
+    jobs: Annotated[int, integers_only] = 1
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Data:
+    """Where the images are.
+
+    Args:
+        data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]
+    """
+
+    data_dir: Annotated[Path | None, single] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Seeds:
+    """What is run.
+
+    Args:
+        seeds: Seeds, one run of everything each. [default: 0 1 2; with --quick: 0]
+        quick: Take a small budget for a first look, marked everywhere as not the paper's.
+    """
+
+    seeds: Annotated[list[int] | None, several, integers_only] = None
+    quick: Annotated[bool, single] = False
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The seeds asked for."""
+        if self.seeds is not None:
+            return tuple(self.seeds)
+        return _QUICK_SEEDS if self.quick else _SEEDS
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Measuring(Output, Jobs, Seeds):
+    """Everything about runs that need no data."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Making(Data, Drawing, Measuring):
+    """Everything about runs on data, and showing them."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Training(Making):
+    """Everything about training runs.
+
+    Args:
+        subspace: auto, or false to draw noise in all weights; equal in law. [default: auto]
+    """
+
+    subspace: Annotated[str, single] = "auto"
+
+    @property
+    def sampled(self) -> str | bool:
+        """The optimizers' own argument."""
+        return SPELLED_SUBSPACES[self.subspace]
+
+
+_RULES: dict[str, Callable[[Any], None]] = {
+    "chosen": checks.seeds,
+    "threads": lambda value: checks.positive_integer("threads", value),
+    "jobs": lambda value: checks.positive_integer("jobs", value),
+    "subspace": lambda value: checks.one_of("subspace", value, SPELLED_SUBSPACES),
+}
+
+
+def check(*options: object) -> None:
+    """Raises `UsageError` if a shared option breaks its rule."""
+    with usage_errors():
+        for each in options:
+            for name, rule in _RULES.items():
+                if hasattr(each, name):
+                    rule(getattr(each, name))
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turns a value that breaks its rule into a `UsageError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,235 @@
+"""Table 2: seconds per weight update of the methods, as ratios to SGD (Section 6.2)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from reproduce import checks, paper, tables
+from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
+from reproduce.records import Record, Run, Store
+from reproduce.runner import Job, Outcome, Report
+from reproduce.summary import TITLES
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+NAME = "table2"
+
+_SEED = 0
+_KERNELS = {False: "plain", "auto": "subspace"}
+_MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Which weight updates are timed: Table 1's, of seed 0, from the first on.
+
+    Args:
+        updates: Weight updates that count, by the optimizers' argument `subspace`, spelled; one
+            more, the first, compiles and stands apart.
+    """
+
+    updates: Mapping[str, int] = field(default_factory=lambda: {"auto": 100, "false": 20})
+
+    def __post_init__(self) -> None:
+        for value in self.updates.values():
+            checks.positive_integer("updates", value)
+
+    def cases(self) -> dict[str, tuple[Case, str | bool]]:
+        """Returns what is timed, and the argument `subspace`; SGD has no kernel: it comes once.
+
+        The readings of SGLD's noise differ by a square root per step; the printed one is timed.
+        """
+        return {
+            f"{name}.{_KERNELS[subspace]}": (self._case(name, subspace), subspace)
+            for subspace in SUBSPACES
+            for name in TABLE1.methods
+            if name not in VARIANTS and (name != "sgd" or subspace == "auto")
+        }
+
+    def _case(self, name: str, subspace: str | bool) -> Case:
+        updates = 1 + self.updates[spelled(subspace)]
+        training = replace(
+            TABLE1.training, updates=updates, evaluate_every=updates, tabulated=(updates,)
+        )
+        return Case(training, TABLE1.methods[name])
+
+
+PROTOCOL = Timing()
+"""Enough updates for a median."""
+
+QUICK = Timing({"auto": 5, "false": 2})
+"""The same at a budget for a first look."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, with one way of sampling.
+
+    Args:
+        method: Table 1's name.
+        kernels: "plain", as printed, or "subspace", equal in law.
+        seconds: Of a weight update, the median; None without a record.
+        first: Of the first update, which compiles.
+        updates: How many the median is of.
+    """
+
+    method: str
+    kernels: str
+    seconds: float | None
+    first: float | None
+    updates: int
+
+
+def jobs(timing: Timing, data: Callable[[], "Mnist"], execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the runs; to be made one at a time, with nothing else running.
+
+    Args:
+        timing: What is timed.
+        data: Loads MNIST; called only if a run is made.
+        execution: How this process executes: part of each run's configuration.
+    """
+    return [
+        Job(
+            run=_run(name, case, dict(execution) | {"subspace": subspace}),
+            steps=case.training.updates,
+            execute=partial(run, case, subspace, data),
+        )
+        for name, (case, subspace) in timing.cases().items()
+    ]
+
+
+def run(case: Case, subspace: str | bool, data: Callable[[], "Mnist"], report: Report) -> Outcome:
+    """Trains for as many updates as are timed.
+
+    Returns:
+        The record's result, which holds no seconds, and the timings, which do.
+    """
+    from reproduce.training import train
+
+    return train(case, _SEED, data(), report, subspace)
+
+
+def render(store: Store, timing: Timing, output: Path) -> tuple[str, list[Path]]:
+    """Writes Table 2 from records and their timings.
+
+    Args:
+        store: Where they lie.
+        timing: What is shown, timed or not.
+        output: Folder of the table.
+
+    Returns:
+        The table as Markdown, and the files written.
+    """
+    lines = rows(store, timing)
+    found = _records(store, timing)
+    ran_on = sorted({_environment(record) for record in found.values()})
+    suffix = "" if timing == PROTOCOL else "-quick" if timing == QUICK else "-other"
+    text = _markdown(lines, ran_on, is_full=timing == PROTOCOL)
+    return text, tables.write(text, _frame(lines, ran_on), output / f"table2{suffix}")
+
+
+def has_records(store: Store, timing: Timing) -> bool:
+    """Whether anything of it was timed."""
+    return bool(_records(store, timing))
+
+
+def rows(store: Store, timing: Timing) -> list[Row]:
+    """Returns every row, those without a record marked as missing."""
+    found = _records(store, timing)
+    return [_row(name, found.get(name), store) for name in timing.cases()]
+
+
+def ratio(row: Row, lines: Sequence[Row]) -> float | None:
+    """Returns how many times SGD's seconds a row takes."""
+    sgd = next(line.seconds for line in lines if line.method == "sgd")
+    return row.seconds / sgd if row.seconds and sgd else None
+
+
+def _run(name: str, case: Case, execution: Mapping[str, Any]) -> Run:
+    return Run(NAME, name, _SEED, case.configuration() | {"execution": dict(execution)})
+
+
+def _records(store: Store, timing: Timing) -> dict[str, Record]:
+    """The timed runs by case; of runs with several numbers of threads, the first."""
+    wanted = {name: case.configuration() for name, (case, _) in timing.cases().items()}
+    found: dict[str, Record] = {}
+    for record in store.scan(NAME):
+        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
+        if wanted.get(record.run.case) == settings and store.timings(record.run) is not None:
+            found.setdefault(record.run.case, record)
+    return found
+
+
+def _row(name: str, record: Record | None, store: Store) -> Row:
+    method, _, kernels = name.partition(".")
+    measured = {} if record is None else store.timings(record.run) or {}
+    return Row(
+        method,
+        kernels,
+        measured.get("median_update_seconds"),
+        measured.get("first_update_seconds"),
+        max(measured.get("updates", 0) - 1, 0),
+    )
+
+
+def _environment(record: Record) -> str:
+    execution, versions = record.run.configuration["execution"], record.environment
+    return (
+        f"{execution['threads']} threads on {versions['processor']} ({execution['device']}), "
+        f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
+    )
+
+
+def _frame(lines: Sequence[Row], ran_on: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            **vars(line),
+            "ratio_to_sgd": ratio(line, lines),
+            "paper_seconds": paper.TABLE2[line.method],
+            "paper_ratio_to_sgd": paper.TABLE2[line.method] / paper.TABLE2["sgd"],
+            "run_with": "; ".join(ran_on),
+        }
+        for line in lines
+    )
+
+
+def _markdown(lines: Sequence[Row], ran_on: Sequence[str], *, is_full: bool) -> str:
+    header = ["method", "kernels", "seconds", "ratio to SGD", "first update", "updates"]
+    header += ["paper's seconds", "paper's ratio"]
+    cells = [
+        [
+            TITLES[line.method],
+            "-" if line.method == "sgd" else line.kernels,
+            _number(line.seconds, ".4f"),
+            _number(ratio(line, lines), ",.0f"),
+            _number(line.first, ".2f"),
+            str(line.updates),
+            f"{paper.TABLE2[line.method]:.4f}",
+            f"{paper.TABLE2[line.method] / paper.TABLE2['sgd']:,.0f}",
+        ]
+        for line in sorted(lines, key=lambda line: list(TITLES).index(line.method))
+    ]
+    table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
+    warning = [] if is_full else ["**NOT enough updates for a median: a first look.**"]
+    notes = [
+        "Seconds per weight update at Table 1's protocol, this machine's: the median over so many "
+        "updates after the first, which compiles and stands apart.",
+        "The paper's seconds are of unstated hardware (Table 2 of arXiv 1901.10082); only the "
+        "ratios can be compared.",
+        "plain: noise in all 159,010 weights at every inner step, as printed (subspace=False); "
+        "subspace: the same distribution from those dimensions that the minibatch sees.",
+        "SGLD is timed with its noise as printed; the other reading differs by a square root per "
+        "step.",
+        *[f"Run with {text}." for text in ran_on],
+    ]
+    listed = "\n".join(f"- {note}" for note in notes)
+    return "\n\n".join(["# Table 2: seconds per weight update", *warning, table, listed]) + "\n"
+
+
+def _number(value: float | None, form: str) -> str:
+    return _MISSING if value is None else format(value, form)
