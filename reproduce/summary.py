@@ -136,6 +136,11 @@ class Panel:
     first: int = 0
     switch: int = 0
 
+    def updates(self, row: Row) -> list[int]:
+        """Returns the updates at which a row is shown: SGD's own part as SGD alone."""
+        start = self.first if row.method == "sgd" else max(self.first, self.switch)
+        return [update for update in row.updates() if update >= start]
+
 
 def centre(values: Sequence[float]) -> float | None:
     """Returns the mean, None of nothing."""

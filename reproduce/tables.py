@@ -48,7 +48,7 @@ def accuracy_markdown(
 
 
 def panels_frame(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Returns the curves of all panels in long form, numbers unrounded.
+    """Returns what the panels show, a line for each row and update, numbers unrounded.
 
     `runs` counts those that got to an update, `diverged` those that had ended before or at it.
     """
@@ -65,8 +65,7 @@ def panels_frame(panels: Sequence[Panel]) -> pd.DataFrame:
         }
         for panel in panels
         for row in panel.rows
-        for update in row.updates()
-        if update >= panel.first
+        for update in panel.updates(row)
     ]
     return pd.DataFrame(lines)
 

@@ -43,7 +43,7 @@ def protocol(updates: int, evaluate_every: int, test_images: int) -> Panels:
 PROTOCOL = protocol(_EPOCHS * _EPOCH, _EPOCH, _TEST_IMAGES)
 """Five epochs."""
 
-QUICK = protocol(20, 10, 1000)
+QUICK = protocol(20, 10, 100)
 """The same at a budget for a first look; not the paper's."""
 
 _NOTES = (

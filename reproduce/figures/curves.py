@@ -15,7 +15,7 @@ from reproduce.figures import style
 from reproduce.summary import Budget, Panel, Row, centre, spread
 
 _SINGLE = (5.5, 4.2)
-_WIDTH, _HEIGHT = 6.8, 2.9
+_WIDTH, _HEIGHT, _MARGIN = 6.8, 2.7, 0.6
 
 
 def draw(
@@ -37,7 +37,8 @@ def draw(
         The files written.
     """
     lines = math.ceil(len(panels) / columns)
-    figure = style.new_figure(*(_SINGLE if len(panels) == 1 else (_WIDTH, _HEIGHT * lines)))
+    size = _SINGLE if len(panels) == 1 else (_WIDTH, _MARGIN + _HEIGHT * lines)
+    figure = style.new_figure(*size)
     with style.settings():
         grid = figure.subplots(lines, columns, squeeze=False)
         for at, (axes, panel) in enumerate(zip(grid.flat, panels, strict=True)):
@@ -55,7 +56,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     for row in panel.rows:
         alike = [other.name for other in panel.rows if other.method == row.method]
         look = style.line(row.method, alike.index(row.name), len(alike))
-        _draw_row(axes, row, panel.first, look)
+        _draw_row(axes, row, panel.updates(row), look)
         _draw_published(axes, row, panel)
     if panel.published:
         axes.plot([], [], "o", color="0.4", fillstyle="none", label="paper, Table 1 (one run)")
@@ -63,8 +64,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.axvline(panel.switch, color="0.35", linewidth=0.9, linestyle=":", label="end of SGD")
 
 
-def _draw_row(axes: Axes, row: Row, first: int, look: Mapping[str, Any]) -> None:
-    updates = [update for update in row.updates() if update >= first]
+def _draw_row(axes: Axes, row: Row, updates: Sequence[int], look: Mapping[str, Any]) -> None:
     means = [centre(row.at(update)) or 0.0 for update in updates]
     deviations = [spread(row.at(update)) or 0.0 for update in updates]
     axes.plot(updates, means, label=_label(row), **look)
@@ -73,8 +73,8 @@ def _draw_row(axes: Axes, row: Row, first: int, look: Mapping[str, Any]) -> None
     axes.fill_between(updates, low, high, color=look["color"], alpha=0.18, linewidth=0)
     for seed in row.diverged:
         last = max(row.curves[seed], default=0)
-        if last >= first:
-            end = row.curves[seed].get(last, 0.0)
+        if last in updates:
+            end = row.curves[seed][last]
             axes.plot(last, end, marker="x", color=look["color"], clip_on=False)
 
 
@@ -108,7 +108,7 @@ def _label_axes(axes: Axes, *, left: bool, panel: Panel) -> None:
         axes.set_ylabel("held-out accuracy (fraction)")
     if not panel.first:
         axes.set_ylim(0, 1)
-    axes.set_title(panel.title, fontsize=9)
+    axes.set_title(panel.title, fontsize=8)
 
 
 def _legends(figure: Figure, axes: Sequence[Axes]) -> None:
@@ -126,6 +126,6 @@ def _head(figure: Figure, title: str, panels: Sequence[Panel], budget: Budget) -
         {seed for row in chain.from_iterable(p.rows for p in panels) for seed in row.seeds}
     )
     said = f"{title}: mean and standard deviation over {len(seeds)} seed{'s' * (len(seeds) != 1)}"
-    figure.suptitle(said, fontsize=9.5)
-    if budget.warning:
-        figure.suptitle(f"{said}\n{fill(budget.warning, 84)}", fontsize=8, color="#b00000")
+    warning = f"\n{fill(budget.warning, 96)}" if budget.warning else ""
+    colour = "#b00000" if warning else "black"
+    figure.suptitle(said + warning, fontsize=8 if warning else 9.5, color=colour)

@@ -1,4 +1,5 @@
 import dataclasses
+import math
 from typing import Any
 
 import pytest
@@ -36,9 +37,18 @@ def test_evaluations_keep_columns_off_the_grid() -> None:
     assert training.evaluations == (0, 70, 100, 140, 200, 210, 250)
 
 
+def test_evaluations_after_sgd_count_from_its_start() -> None:
+    training = Training(sgd_updates=125, updates=75, evaluate_every=60)
+    assert training.total_updates == 200
+    assert training.columns == (100, 200)
+    assert training.evaluations == (0, 60, 100, 120, 125, 180, 200)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
+        ({"sgd_updates": -1}, "`sgd_updates` must be an integer of at least 0"),
+        ({"sgd_learning_rate": 0.0}, "`sgd_learning_rate` must be positive and finite"),
         ({"updates": 0}, "`updates` must be a positive integer. Received: updates=0"),
         ({"batch_size": 2.0}, "`batch_size` must be a positive integer. Received: batch_size=2.0"),
         ({"test_images": True}, "`test_images` must be a positive integer"),
@@ -85,6 +95,8 @@ def test_methods_refuse_numbers_that_are_not_positive(
             "`samples` must be an integer of at least 2. Received: samples=1",
         ),
         (LocalEntropyBySGLD, {"noise": "white"}, "`noise` must be one of langevin, linear"),
+        (LocalEntropyBySGLD, {"tau1": -1.0}, "`tau1` must be finite and above -1"),
+        (LocalEntropyBySGLD, {"tau1": math.nan}, "`tau1` must be finite and above -1"),
         (LocalEntropyBySGLD, {"persistent": 1}, "`persistent` must be True or False"),
         (LocalEntropyBySGLD, {"restart": "no"}, "`restart` must be True or False"),
         (HeatRegularizationByRobbinsMonro, {"steps": 0}, "`steps` must be a positive integer"),
@@ -142,3 +154,9 @@ def test_configuration_holds_every_field(name: str) -> None:
     method = {field.name for field in dataclasses.fields(TABLE1.methods[name])}
     assert set(configuration["training"]) == {field.name for field in dataclasses.fields(Training)}
     assert set(configuration["method"]) == {"name", *method}
+
+
+@pytest.mark.parametrize("name", TABLE1.methods)
+def test_row_of_a_method_is_table_1s(name: str) -> None:
+    assert TABLE1.methods[name].row == name
+    assert TABLE1.methods[name].with_samples(7).row == name

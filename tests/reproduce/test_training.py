@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -136,3 +137,51 @@ def test_train_reports_every_update_and_times_them() -> None:
     assert seen == [1, 2, 3]
     assert timings["updates"] == 3
     assert timings["total_update_seconds"] >= timings["first_update_seconds"] > 0
+
+
+AFTER_SGD = replace(SMALL_SETUP, sgd_updates=4, sgd_learning_rate=0.1)
+
+
+def test_train_after_sgd_starts_every_method_from_sgds_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts: list[list[np.ndarray[Any, Any]]] = []
+    fit = training._fit
+
+    def keep(model: keras.Model, *arguments: Any) -> None:
+        starts.append([weight.numpy() for weight in model.weights])
+        fit(model, *arguments)
+
+    monkeypatch.setattr(training, "_fit", keep)
+    results = [_train(method, AFTER_SGD) for method in METHODS.values()]
+    initial, switched = starts[::2], starts[1::2]
+    for start in switched[1:]:
+        for weight, other in zip(switched[0], start, strict=True):
+            np.testing.assert_array_equal(weight, other)
+    assert any((a != b).any() for a, b in zip(initial[0], switched[0], strict=True))
+    points = [0, 2, 3, 4, 6, 7]
+    assert [result["curve"]["update"] for result in results] == [points] * len(METHODS)
+    assert len({tuple(result["curve"]["accuracy"][:4]) for result in results}) == 1
+    assert len({tuple(result["curve"]["loss"][4:]) for result in results}) == len(METHODS)
+
+
+def test_train_sgd_after_sgd_is_sgd() -> None:
+    parted = replace(SETUP, updates=7, sgd_updates=5, sgd_learning_rate=0.1)
+    assert _train(SGD, parted) == _train(SGD)
+
+
+def test_train_that_diverges_before_the_method_never_gets_to_it() -> None:
+    steps: list[int] = []
+    setup = replace(SMALL_SETUP, sgd_updates=5, sgd_learning_rate=1e38)
+    result, timings = training.train(Case(setup, HR), 0, DATA, steps.append)
+    assert result["status"] == "diverged"
+    assert result["diverged_at"] == len(steps) <= 5
+    assert timings["updates"] == 0
+    assert timings["median_update_seconds"] is None
+
+
+def test_train_times_the_methods_own_updates() -> None:
+    steps: list[int] = []
+    _, timings = training.train(Case(AFTER_SGD, SGD), 0, DATA, steps.append)
+    assert steps == [1, 2, 3, 4, 5, 6, 7]
+    assert timings["updates"] == 3

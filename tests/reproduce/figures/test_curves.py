@@ -46,3 +46,12 @@ def test_line_colours_are_the_papers() -> None:
     assert [max(range(3), key=colour.__getitem__) for colour in (red, green, blue)] == [0, 1, 2]
     assert black == (0, 0, 0)
     assert style.line("sgld-linear") == style.line("sgld") | {"linestyle": "--"}
+
+
+def test_lines_of_one_row_differ_in_grey_and_dashes() -> None:
+    for row in ("is", "sgld", "sgld-linear", "hr"):
+        lines = [style.line(row, level, 3) for level in range(3)]
+        lightness = [sum(to_rgb(line["color"])) for line in lines]
+        assert lightness == sorted(lightness, reverse=True)
+        assert len({str(line["linestyle"]) for line in lines}) == len(set(lightness)) == 3
+        assert to_rgb(lines[-1]["color"]) == to_rgb(style.line(row)["color"])

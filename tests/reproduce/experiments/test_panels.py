@@ -1,0 +1,184 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from reproduce.experiments import base, figure5, figure6, figure7, figure8, panels
+from reproduce.experiments.base import Experiment
+from reproduce.figures import style
+from reproduce.protocols import (
+    TABLE1,
+    Case,
+    Comparison,
+    HeatRegularizationByRobbinsMonro,
+    LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
+    Panels,
+    Training,
+)
+from reproduce.records import Record
+from tests.reproduce._examples import record, stripes
+
+EXECUTION = {"threads": 1, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+FIGURES: tuple[Experiment[Panels], ...] = (figure5, figure6, figure7, figure8)
+
+
+def _keys(protocol: Panels) -> list[str]:
+    return [job.run.key for job in panels.jobs(protocol, (0,), EXECUTION, stripes)]
+
+
+def test_jobs_are_seed_by_seed_each_once() -> None:
+    jobs = panels.jobs(figure8.PROTOCOL, (3, 1), EXECUTION, stripes)
+    # Four panels of three rows; the four of SGD are one run.
+    assert [job.run.seed for job in jobs] == [3] * 9 + [1] * 9
+    assert len({job.run.key for job in jobs}) == 18
+    assert {job.run.experiment for job in jobs} == {base.RECORDS}
+
+
+def test_equal_runs_of_several_figures_are_one_run() -> None:
+    table1 = base.training_jobs(list(TABLE1.cases().values()), (0,), EXECUTION, stripes)
+    row = {job.run.key: job.run.case for job in table1}
+
+    def shared(experiment: Experiment[Panels]) -> set[str]:
+        return {row[key] for key in _keys(experiment.PROTOCOL) if key in row}
+
+    assert shared(figure5) == set()
+    assert shared(figure6) == {"is", "sgld", "sgld-linear"}
+    assert shared(figure7) == set()
+    assert shared(figure8) == {"sgd", "sgld", "sgld-linear"}
+
+
+def test_case_names_say_what_sets_a_run_apart() -> None:
+    small = Training(network="small_dense", updates=7)
+    after = Training(sgd_updates=40)
+    assert Case(Training(updates=9), TABLE1.methods["sgld-linear"]).name == "sgld-linear"
+    assert Case(small, LocalEntropyBySGLD(tau=0.003)).name == ("sgld-tau-0.003-network-small_dense")
+    assert Case(after, HeatRegularizationByRobbinsMonro(steps=31, samples=31)).name == (
+        "hr-steps-31-samples-31-sgd_updates-40"
+    )
+
+
+def test_every_case_of_the_figures_has_a_folder_of_its_own() -> None:
+    cases = {case for experiment in FIGURES for case in experiment.PROTOCOL.cases()}
+    cases |= set(TABLE1.cases().values())
+    assert len({case.name for case in cases}) == len(cases)
+
+
+TINY = Panels(
+    {
+        "left": Comparison(
+            Training(updates=4, evaluate_every=2, tabulated=(2, 4)),
+            {
+                "S = 2": LocalEntropyByImportanceSampling(samples=2),
+                "S = 3": LocalEntropyByImportanceSampling(samples=3),
+            },
+        ),
+        "right": TABLE1.with_budget(updates=4).with_methods(("sgld",)),
+    }
+)
+ITEM = panels.Item("figure9", "Figure 9", TINY, figure6.QUICK, ("A note.",))
+
+
+def _records() -> list[Record]:
+    left, right = TINY.panels.values()
+    return [
+        record(left, "S = 2", 0, {0: 0.1, 2: 0.5, 4: 0.7}),
+        record(left, "S = 2", 1, {0: 0.1, 2: 0.3}, diverged_at=3),
+        record(left, "S = 3", 0, {0: 0.1, 2: 0.6, 4: 0.8}),
+        record(right, "sgld", 0, {0: 0.1, 4: 0.9}),
+    ]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures saved, kept."""
+    kept: list[Figure] = []
+    save = style.save
+
+    def keep(figure: Figure, stem: Path) -> list[Path]:
+        kept.append(figure)
+        return save(figure, stem)
+
+    monkeypatch.setattr(style, "save", keep)
+    return kept
+
+
+def _render(folder: Path, records: Sequence[Record]) -> tuple[str, dict[str, Path]]:
+    text, written = panels.render(ITEM, records, TINY, (0, 1), "auto", folder, folder / "figures")
+    return text, {path.suffix: path for path in written}
+
+
+def test_render_writes_what_the_records_say(tmp_path: Path) -> None:
+    text, written = _render(tmp_path, _records())
+    assert written[".md"].read_text(encoding="utf-8") == text
+    assert set(written) == {".md", ".png", ".pdf", ".csv"}
+    assert {path.stem for path in written.values()} == {"figure9"}
+    values = pd.read_csv(written[".csv"]).set_index(["panel", "line", "update"])
+    assert len(values) == 3 + 3 + 2
+    assert values.loc[("left", "S = 2", 2), "mean"] == pytest.approx(0.4)
+    assert values.loc[("left", "S = 2", 2), "standard_deviation"] == pytest.approx(0.02**0.5)
+    assert values.loc[("left", "S = 2", 4), "mean"] == 0.7
+    assert list(values.loc[("left", "S = 2"), "runs"]) == [2, 2, 1]
+    assert list(values.loc[("left", "S = 2"), "diverged"]) == [0, 0, 1]
+    assert values.loc[("right", "sgld", 4), "method"] == "sgld"
+
+
+def test_render_shows_what_diverged_and_what_is_missing(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    text, _ = _render(tmp_path, _records())
+    assert "left, S = 2: 2 of 2 runs; diverged: seed 1 at update 3" in text
+    assert "right, SGLD: 1 of 2 runs; missing: seed 1" in text
+    left, right = drawn[0].axes
+    crosses = [
+        tuple(map(float, *one.get_xydata())) for one in left.lines if one.get_marker() == "x"
+    ]
+    assert crosses == [(2.0, 0.3)]
+    legends = [
+        [entry.get_text() for entry in axes.get_legend().get_texts()] for axes in (left, right)
+    ]
+    assert legends == [
+        ["S = 2, 1 of 2 diverged", "S = 3, 1 of 2 missing"],
+        ["SGLD, 1 of 2 missing"],
+    ]
+
+
+def test_render_of_another_budget_says_so(tmp_path: Path, drawn: list[Figure]) -> None:
+    other = panels.Item("figure9", "Figure 9", figure6.PROTOCOL, figure6.QUICK, ())
+    records = [
+        record(comparison, "S = 2", 0, {0: 0.1, 6: 0.2})
+        for comparison in (figure6.QUICK.panels["IS"],)
+    ]
+    text, written = panels.render(other, records, figure6.QUICK, (0,), "auto", tmp_path, tmp_path)
+    assert {path.stem for path in written} == {"figure9-quick"}
+    warning = "NOT the paper's budget: updates=6, test_images=100, evaluate_every=2"
+    assert f"**{warning}" in text
+    assert warning in str(drawn[0].get_suptitle()).replace("\n", " ")
+
+
+def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
+    text, written = _render(tmp_path, [])
+    assert set(written) == {".md"}
+    assert "missing" in text
+    assert not panels.has_records([], TINY)
+    assert panels.has_records(_records(), TINY)
+    assert not panels.has_records(_records(), TINY, subspace=False)
+
+
+def test_panels_differ_in_each_field_once() -> None:
+    assert figure7.PROTOCOL.differences(figure7.PROTOCOL) == []
+    names = [str(one) for one in figure7.QUICK.differences(figure7.PROTOCOL)]
+    assert names == ["updates=6", "test_images=100", "evaluate_every=2", "samples=4"]
+
+
+@pytest.mark.parametrize("experiment", FIGURES, ids=lambda one: one.NAME)
+def test_readings_of_every_panel_are_said(tmp_path: Path, experiment: Any) -> None:
+    text, _ = experiment.render([], experiment.PROTOCOL, (0,), "auto", tmp_path, tmp_path)
+    assert "NOT the paper's" not in text
+    for number in ("R1", "R6", "R8", "R9", "R10"):
+        assert f"Reading {number}: " in text
+    assert "noise=linear; sgld-linear" in text
+    assert "noise=langevin; sgld)" in text

@@ -1,0 +1,80 @@
+"""Every training experiment from runs to figure, at the budget for a first look."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reproduce.experiments.base import RECORDS, Experiment
+from reproduce.experiments.registry import TRAINING
+from reproduce.protocols import Comparison, Panels
+from reproduce.records import Store
+from reproduce.runner import run_missing
+from tests.reproduce._examples import ENVIRONMENT, stripes
+from tests.reproduce._invocation import Lines
+
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+DATA = stripes()
+SEEDS = (0,)
+ONE_LINE = {"figure6", "figure7"}
+"""Figures whose panels differ in a number only: one line of each will do."""
+
+
+def _protocol(experiment: Experiment[Any]) -> Any:
+    if experiment.NAME == "table1":
+        methods = experiment.QUICK.with_methods(("sgd", "is"))
+        training = replace(methods.training, updates=4, test_images=50, evaluate_every=2)
+        return replace(methods.with_budget(samples=4), training=training)
+    if experiment.NAME in ONE_LINE:
+        return Panels({title: _first(panel) for title, panel in experiment.QUICK.panels.items()})
+    return experiment.QUICK
+
+
+def _first(comparison: Comparison) -> Comparison:
+    return comparison.with_methods(tuple(comparison.methods)[-1:])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One folder for all, so that what they share is made once."""
+    return Store(tmp_path_factory.mktemp("results"), warn=pytest.fail)
+
+
+@pytest.mark.parametrize("experiment", TRAINING, ids=lambda one: one.NAME)
+def test_experiment_runs_and_renders(
+    experiment: Experiment[Any], store: Store, tmp_path: Path
+) -> None:
+    protocol = _protocol(experiment)
+    jobs = experiment.jobs(protocol, SEEDS, EXECUTION, lambda: DATA)
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    assert all(store.path(job.run).exists() for job in jobs)
+    records = store.scan(RECORDS)
+    assert experiment.has_records(records, protocol)
+    assert not experiment.has_records(records, experiment.PROTOCOL)
+    text, written = experiment.render(
+        records, protocol, SEEDS, "auto", tmp_path, tmp_path / "figures"
+    )
+    assert text.startswith(f"# {experiment.TITLE}: ")
+    assert "NOT the paper's budget" in text
+    assert "missing" not in text
+    assert all(path.stat().st_size for path in written)
+    if experiment.NAME.startswith("figure"):
+        assert sorted(path.suffix for path in written) == [".csv", ".md", ".pdf", ".png"]
+        csv = next(path for path in written if path.suffix == ".csv")
+        _check_plotted(pd.read_csv(csv), protocol, store, jobs)
+
+
+def _check_plotted(plotted: pd.DataFrame, protocol: Panels, store: Store, jobs: Any) -> None:
+    """The last value of every line is that of its record."""
+    results: Mapping[str, Any] = {
+        job.run.case: record.result for job in jobs if (record := store.load(job.run))
+    }
+    for title, comparison in protocol.panels.items():
+        for name, case in comparison.cases().items():
+            line = plotted[(plotted["panel"] == title) & (plotted["line"] == name)]
+            curve = results[case.name]["curve"]
+            assert line["mean"].iloc[-1] == curve["accuracy"][-1]
+            assert line["update"].iloc[-1] == curve["update"][-1]
