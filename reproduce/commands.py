@@ -1,37 +1,35 @@
 """What the commands do, once their arguments are known to be good."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from itertools import chain
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich.console import Console
 
-from reproduce import claims, parallel, runner
+from reproduce import claims, verification
 from reproduce.cli.options import Drawing, Making, Measuring, Output, Threads, Training
 from reproduce.experiments import gaussians, landscapes, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.registry import TRAINING
-from reproduce.parallel import Plan
+from reproduce.making import (
+    DONE,
+    FAILED,
+    ILLUSTRATIONS,
+    everything,
+    illustration_jobs,
+    make,
+    mnist,
+    nothing,
+    reference_jobs,
+    timing_jobs,
+    training_jobs,
+    verified_jobs,
+)
 from reproduce.protocols import SUBSPACES
 from reproduce.records import Record, Store
-from reproduce.runner import Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
-
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
-
-DONE, FAILED = 0, 1
-ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
-
-JobsOf = Callable[[Mapping[str, Any]], list[Job]]
-"""Takes how a process executes to runs; pickles."""
-
-
-def named(name: str) -> Experiment[Any]:
-    """Returns the training experiment of a name."""
-    return next(one for one in TRAINING if name == one.NAME)
 
 
 def train(
@@ -58,8 +56,8 @@ def train(
         DataError: MNIST is damaged or cannot be prepared.
     """
     jobs_of = training_jobs(experiment, protocol, seeds, options.sampled, options.data_dir)
-    data = partial(_mnist, options.data_dir)
-    return _make(jobs_of, options, options.jobs, options.output, console, data)
+    data = partial(mnist, options.data_dir)
+    return make(jobs_of, options.threads, options.jobs, options.output, console, data)
 
 
 def show(
@@ -93,7 +91,7 @@ def measure_theory(
         The exit code, and the table.
     """
     jobs_of = partial(theory.jobs, measured, seeds)
-    code = _make(jobs_of, options, options.jobs, options.output, console, _nothing)
+    code = make(jobs_of, options.threads, options.jobs, options.output, console, nothing)
     records = _records(theory.NAME, options.output, console)
     text, written = theory.render(records, measured, seeds, options.output)
     _report(written, console)
@@ -106,19 +104,19 @@ def make_illustration(name: str, threads: Threads, drawing: Drawing, console: Co
     Returns:
         The exit code: 0 if the figure was drawn, 1 if not.
     """
-    code = _make(_illustration(name), threads, 1, drawing.output, console, _nothing)
+    code = make(illustration_jobs(name), threads.threads, 1, drawing.output, console, nothing)
     _report(_draw_illustration(name, drawing, console), console)
     return code
 
 
 def time_updates(
-    timing: table2.Timing, threads: Threads, output: Path, data_dir: Path | None, console: Console
+    timing: table2.Timing, threads: int, output: Path, data_dir: Path | None, console: Console
 ) -> tuple[int, str]:
     """Times weight updates, one run at a time, writes Table 2 and returns it.
 
     Args:
         timing: What is timed.
-        threads: How.
+        threads: Threads per run.
         output: Folder of the records and the table.
         data_dir: Folder of the prepared MNIST; `None`: the default.
         console: Where progress goes.
@@ -126,8 +124,8 @@ def time_updates(
     Returns:
         The exit code, and the table.
     """
-    data = partial(_mnist, data_dir)
-    code = _make(partial(table2.jobs, timing, data), threads, 1, output, console, data)
+    data = partial(mnist, data_dir)
+    code = make(timing_jobs(timing, data_dir), threads, 1, output, console, data)
     text, written = table2.render(Store(output, warn=console.print), timing, output)
     _report(written, console)
     return code, text
@@ -140,10 +138,10 @@ def make_all(seeds: Sequence[int], quick: bool, options: Making, console: Consol
         The exit code: 0 if every run has its record, 1 if not.
     """
     jobs_of = partial(everything, seeds, quick, options.data_dir)
-    data = partial(_mnist, options.data_dir)
-    code = _make(jobs_of, options, options.jobs, options.output, console, data)
+    data = partial(mnist, options.data_dir)
+    code = make(jobs_of, options.threads, options.jobs, options.output, console, data)
     timing = table2.QUICK if quick else table2.PROTOCOL
-    timed, _ = time_updates(timing, options, options.output, options.data_dir, console)
+    timed, _ = time_updates(timing, options.threads, options.output, options.data_dir, console)
     return max(code, timed, draw_figures(options, console))
 
 
@@ -190,6 +188,55 @@ def judge_claims(where: Output, console: Console) -> str:
     return text
 
 
+def verify(
+    threads: int, processes: int, data_dir: Path | None, console: Console
+) -> tuple[int, str]:
+    """Recomputes a part of the reference run and compares.
+
+    Args:
+        threads: Threads per run.
+        processes: Runs at a time.
+        data_dir: Folder of the prepared MNIST; `None`: the default.
+        console: Where progress goes.
+
+    Returns:
+        The exit code, 0 if every run confirms the reference, and the table.
+    """
+    with TemporaryDirectory() as folder:
+        jobs_of, data = partial(verified_jobs, data_dir), partial(mnist, data_dir)
+        code = make(jobs_of, threads, processes, Path(folder), console, data)
+        recomputed = Store(Path(folder), warn=console.print).scan()
+    reference = Store(verification.REFERENCE, warn=console.print)
+    compared = [verification.compare(record, reference) for record in recomputed]
+    good = code == DONE and all(one.is_good for one in compared)
+    return DONE if good else FAILED, verification.markdown(compared)
+
+
+def update_reference(seeds: Sequence[int], threads: int, output: Path, console: Console) -> int:
+    """Copies the records of everything, at the paper's budget, into the reference run.
+
+    Args:
+        seeds: The seeds copied.
+        threads: Threads per run of the records copied.
+        output: Folder of the records.
+        console: Where is said what was copied.
+
+    Returns:
+        The exit code: 0 if every record was there, 1 if not.
+    """
+    from reproduce import environment
+
+    jobs = reference_jobs(seeds, environment.prepare(threads))
+    source, target = (
+        Store(folder, warn=console.print) for folder in (output, verification.REFERENCE)
+    )
+    copied, missing = verification.copy(jobs, source, target)
+    console.print(f"copied {len(copied)} records from {output} to {verification.REFERENCE}")
+    for job in missing:
+        console.print(f"no record: {job.run.label}")
+    return FAILED if missing else DONE
+
+
 def benchmark(
     chosen: tuple[str, ...],
     samples: int,
@@ -220,93 +267,11 @@ def benchmark(
     environment.prepare(threads)
     from reproduce.benchmark import plain
 
-    finished = plain.races(chosen, samples, repetitions, _mnist(data_dir), console.print)
+    finished = plain.races(chosen, samples, repetitions, mnist(data_dir), console.print)
     table = plain.frame(finished)
     text = plain.markdown(table, repetitions, threads, environment.describe())
     _report(tables.write(text, table, output / "benchmark"), console)
     return text
-
-
-def training_jobs(
-    experiment: Experiment[Any],
-    protocol: Any,
-    seeds: Sequence[int],
-    subspace: str | bool,
-    data_dir: Path | None,
-) -> JobsOf:
-    """Returns what builds an experiment's runs."""
-    return partial(_training, experiment.jobs, protocol, seeds, subspace, data_dir)
-
-
-def everything(
-    seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
-) -> list[Job]:
-    """Returns the runs of every table and figure, those of Table 2 apart."""
-    measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
-    trained = [
-        training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
-        for one in TRAINING
-    ]
-    builders: list[JobsOf] = [measured, *map(_illustration, ILLUSTRATIONS), *trained]
-    return list(chain.from_iterable(build(execution) for build in builders))
-
-
-def _training(
-    jobs: Callable[..., list[Job]],
-    protocol: Any,
-    seeds: Sequence[int],
-    subspace: str | bool,
-    data_dir: Path | None,
-    execution: Mapping[str, Any],
-) -> list[Job]:
-    return jobs(protocol, seeds, {**execution, "subspace": subspace}, partial(_mnist, data_dir))
-
-
-def _illustration(name: str) -> JobsOf:
-    if name == gaussians.FIGURE:
-        return partial(gaussians.jobs, gaussians.Approximation())
-    return partial(landscapes.jobs, {name: landscapes.FIGURES[name]})
-
-
-def _make(
-    jobs_of: JobsOf,
-    threads: Threads,
-    processes: int,
-    output: Path,
-    console: Console,
-    before_first: Callable[[], object],
-) -> int:
-    """Makes the runs that have no record yet, several at a time."""
-    store = Store(output, warn=console.print)
-    store.prepare()
-    console.print("loading TensorFlow ...")
-    from reproduce import environment
-    from reproduce.progress import Display
-
-    plan = Plan(jobs_of, threads.threads, output, before_first)
-    jobs = plan.jobs()
-    # Ahead of the first run, whose clock it would fall under.
-    if not all(store.path(job.run).exists() for job in jobs):
-        before_first()
-    with Display(jobs, console) as display:
-        if processes == 1:
-            summary = runner.run_missing(jobs, store, environment.describe(), display)
-        else:
-            summary = parallel.run_missing(plan, jobs, store, processes, display)
-    for job in summary.failed:
-        console.print(f"failed, no record: {job.run.label}")
-    return FAILED if summary.failed else DONE
-
-
-def _nothing() -> None:
-    """What a run without data needs before it."""
-
-
-@cache
-def _mnist(data_dir: Path | None) -> "Mnist":
-    from reproduce.data import load_mnist
-
-    return load_mnist(data_dir)
 
 
 def _draw_illustration(name: str, drawing: Drawing, console: Console) -> list[Path]:

@@ -208,11 +208,15 @@ class Store:
             return None
         return timings if isinstance(timings, dict) else None
 
-    def scan(self, experiment: str) -> list[Record]:
-        """Returns every whole record of an experiment, in the order of their paths; reads only."""
+    def scan(self, experiment: str = "*") -> list[Record]:
+        """Returns every whole record of an experiment, in the order of their paths; reads only.
+
+        Args:
+            experiment: Its name; all of them by default.
+        """
         return [
             record
-            for path in sorted((self.folder / "records" / experiment).glob("*/seed-*.json"))
+            for path in sorted((self.folder / "records").glob(f"{experiment}/*/seed-*.json"))
             if (record := self._scanned(path)) is not None
         ]
 

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from reproduce import checks, readings
 from reproduce.cli.options import (
+    Copying,
     Data,
     Drawing,
+    Jobs,
     Making,
     Measuring,
     Output,
@@ -138,7 +140,9 @@ def table2(
     from reproduce.experiments import table2 as experiment
 
     timing = experiment.QUICK if quick else experiment.PROTOCOL
-    code, text = commands.time_updates(timing, threads, where.output, data.data_dir, _console())
+    code, text = commands.time_updates(
+        timing, threads.threads, where.output, data.data_dir, _console()
+    )
     print(text, end="")
     return code
 
@@ -196,6 +200,35 @@ def claims(*, where: Output = Output()) -> int:
 
     print(commands.judge_claims(where, _console()), end="")
     return 0
+
+
+@app.command
+def verify(*, how: Jobs = Jobs(), data: Data = Data()) -> int:
+    """Recompute a part of the committed reference run and compare: a few minutes.
+
+    Args:
+        how: Shared with other commands.
+        data: Shared with other commands.
+    """
+    check(how)
+    from reproduce import commands
+
+    code, text = commands.verify(how.threads, how.jobs, data.data_dir, _console())
+    print(text, end="")
+    return code
+
+
+@app.command
+def reference(*, options: Copying = Copying()) -> int:
+    """Copy the records of everything, at the paper's budget, into the committed reference run.
+
+    Args:
+        options: Shared with other commands.
+    """
+    check(options)
+    from reproduce import commands
+
+    return commands.update_reference(options.chosen, options.threads, options.output, _console())
 
 
 @app.command
@@ -275,9 +308,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _train(name: str, protocol: Comparison | None, options: Training) -> int:
     """Makes an experiment's runs and prints its table; `None`: its own protocol."""
-    from reproduce import commands
+    from reproduce import commands, making
 
-    console, experiment = _console(), commands.named(name)
+    console, experiment = _console(), making.named(name)
     if protocol is None:
         protocol = experiment.QUICK if options.quick else experiment.PROTOCOL
     code = commands.train(experiment, protocol, options.chosen, options, console)

@@ -117,23 +117,42 @@ class Seeds:
 
     Args:
         seeds: Seeds, one run of everything each. [default: 0 1 2; with --quick: 0]
-        quick: Take a small budget for a first look, marked everywhere as not the paper's.
     """
 
     seeds: Annotated[list[int] | None, several, integers_only] = None
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The seeds asked for."""
+        return _SEEDS if self.seeds is None else tuple(self.seeds)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Budget(Seeds):
+    """What is run, and at which budget.
+
+    Args:
+        quick: Take a small budget for a first look, marked everywhere as not the paper's.
+    """
+
     quick: Annotated[bool, single] = False
 
     @property
     def chosen(self) -> tuple[int, ...]:
         """The seeds asked for."""
-        if self.seeds is not None:
-            return tuple(self.seeds)
-        return _QUICK_SEEDS if self.quick else _SEEDS
+        return _QUICK_SEEDS if self.quick and self.seeds is None else super().chosen
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Measuring(Output, Jobs, Seeds):
+class Copying(Output, Threads, Seeds):
+    """Which records are copied."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Measuring(Output, Jobs, Budget):
     """Everything about runs that need no data."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from reproduce import cli, commands, readings
 from reproduce.cli.options import Training
 from reproduce.data import DataError
+from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 from reproduce.records import Store
 from reproduce.storage import StorageError
@@ -38,6 +39,8 @@ def _reproduce(*arguments: object) -> "subprocess.CompletedProcess[str]":
         ("--seeds 0 1 0", "`seeds` must be one or more distinct values. Received: 0 1 0"),
         ("--seeds", "`seeds` must be one or more distinct values. Received: nothing"),
         ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
+        ("--jobs 0", "`jobs` must be a positive integer. Received: jobs=0"),
+        ("--jobs two", "`jobs` must be an integer. Received: two"),
         ("--subspace no", "`subspace` must be one of auto, false. Received: subspace='no'"),
         ("--reading noise", "`reading` must be NAME=VALUE. Received: noise"),
         ("--reading restart=no", "`restart` must be one of true, false. Received: restart='no'"),
@@ -93,6 +96,21 @@ def test_table1_hands_on_readings_and_subspace(
     assert "other readings than by default" in capsys.readouterr().out
 
 
+def test_every_training_experiment_has_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    def train(experiment: Any, protocol: object, *options: object) -> int:
+        asked.append((experiment.NAME, protocol is experiment.QUICK))
+        return 0
+
+    monkeypatch.setattr(commands, "train", train)
+    monkeypatch.setattr(commands, "show", lambda *options: "")
+    names = [experiment.NAME for experiment in TRAINING]
+    assert [cli.main([name, "--quick", "--seeds", "1"]) for name in names] == [0] * len(names)
+    assert cli.main(["figure4"]) == 0
+    assert asked == [*((name, True) for name in names), ("table1", False)]
+
+
 def test_unknown_command_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["table9"]) == 2
     assert capsys.readouterr().err.startswith('reproduce: error: Unknown command "table9"')
@@ -122,6 +140,7 @@ def test_figures_draws_from_records_alone(tmp_path: Path) -> None:
     assert done.returncode == 0
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"figure4.png", "figure4.pdf", "figure4-quick.png", "figure4-quick.csv"} <= drawn
+    assert "49 not measured yet" in (tmp_path / "claims.md").read_text()
     assert (tmp_path / "table1-quick.md").exists()
 
 
@@ -129,7 +148,8 @@ def test_figures_without_records_is_code_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["figures", "--output", str(tmp_path)]) == 1
-    assert "nothing to draw" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"nothing to draw: no records in {tmp_path}; `reproduce all` makes all of them" in said
 
 
 @pytest.mark.parametrize(
@@ -191,7 +211,7 @@ def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
     records = tmp_path / "a" / "records"
     before = {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
     assert len(before) == 2
-    second = _reproduce("table1", "--methods", "is", "sgd", *common, tmp_path / "b")
+    second = _reproduce("table1", "--methods", "is", "sgd", "--jobs", 2, *common, tmp_path / "b")
     assert second.returncode == 0, second.stderr
     assert {path: (tmp_path / "b" / "records" / path).read_bytes() for path in before} == before
     assert (tmp_path / "b" / "figures" / "figure4-updates-4-samples-3.png").exists()

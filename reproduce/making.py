@@ -1,0 +1,150 @@
+"""Which runs a command needs, and making those that have no record."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from reproduce import parallel, runner, verification
+from reproduce.experiments import gaussians, landscapes, table2, theory
+from reproduce.experiments.base import Experiment
+from reproduce.experiments.registry import TRAINING
+from reproduce.parallel import Plan
+from reproduce.records import Store
+from reproduce.runner import Job
+from reproduce.theory.protocol import QUICK_THEORY, THEORY
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+DONE, FAILED = 0, 1
+ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
+
+JobsOf = Callable[[Mapping[str, Any]], list[Job]]
+"""Takes how a process executes to runs; pickles."""
+
+
+def named(name: str) -> Experiment[Any]:
+    """Returns the training experiment of a name."""
+    return next(one for one in TRAINING if name == one.NAME)
+
+
+def training_jobs(
+    experiment: Experiment[Any],
+    protocol: Any,
+    seeds: Sequence[int],
+    subspace: str | bool,
+    data_dir: Path | None,
+) -> JobsOf:
+    """Returns what builds an experiment's runs."""
+    return partial(_training, experiment.jobs, protocol, seeds, subspace, data_dir)
+
+
+def timing_jobs(timing: table2.Timing, data_dir: Path | None) -> JobsOf:
+    """Returns what builds the runs of Table 2."""
+    return partial(table2.jobs, timing, partial(mnist, data_dir))
+
+
+def everything(
+    seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
+) -> list[Job]:
+    """Returns the runs of every table and figure, those of Table 2 apart."""
+    measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
+    trained = [
+        training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
+        for one in TRAINING
+    ]
+    builders: list[JobsOf] = [measured, *map(illustration_jobs, ILLUSTRATIONS), *trained]
+    return list(chain.from_iterable(build(execution) for build in builders))
+
+
+def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the runs of the reference: everything at the paper's budget, Table 2 included."""
+    jobs = everything(seeds, False, None, execution)
+    jobs += timing_jobs(table2.PROTOCOL, None)(execution)
+    return list({job.run.key: job for job in jobs}.values())
+
+
+def verified_jobs(data_dir: Path | None, execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the runs that are recomputed to confirm the reference."""
+    jobs = everything((verification.SEED,), False, data_dir, execution)
+    return [job for job in jobs if verification.is_verified(job)]
+
+
+def _training(
+    jobs: Callable[..., list[Job]],
+    protocol: Any,
+    seeds: Sequence[int],
+    subspace: str | bool,
+    data_dir: Path | None,
+    execution: Mapping[str, Any],
+) -> list[Job]:
+    return jobs(protocol, seeds, {**execution, "subspace": subspace}, partial(mnist, data_dir))
+
+
+def illustration_jobs(name: str) -> JobsOf:
+    """Returns what builds the run of Figure 1, 2 or 3."""
+    if name == gaussians.FIGURE:
+        return partial(gaussians.jobs, gaussians.Approximation())
+    return partial(landscapes.jobs, {name: landscapes.FIGURES[name]})
+
+
+def make(
+    jobs_of: JobsOf,
+    threads: int,
+    processes: int,
+    output: Path,
+    console: Console,
+    before_first: Callable[[], object],
+) -> int:
+    """Makes the runs that have no record yet.
+
+    Args:
+        jobs_of: Builds them.
+        threads: Threads per run.
+        processes: Runs at a time.
+        output: Folder of the records.
+        console: Where progress goes.
+        before_first: Called in every process that makes a run, ahead of its first; pickles.
+
+    Returns:
+        The exit code: 0 if every run has its record, 1 if not.
+
+    Raises:
+        StorageError: A record cannot be read or written.
+        DataError: MNIST is damaged or cannot be prepared.
+    """
+    store = Store(output, warn=console.print)
+    store.prepare()
+    console.print("loading TensorFlow ...")
+    from reproduce import environment
+    from reproduce.progress import Display
+
+    plan = Plan(jobs_of, threads, output, before_first)
+    jobs = plan.jobs()
+    # Ahead of the first run, whose clock it would fall under.
+    if not all(store.path(job.run).exists() for job in jobs):
+        before_first()
+    with Display(jobs, console) as display:
+        if processes == 1:
+            summary = runner.run_missing(jobs, store, environment.describe(), display)
+        else:
+            summary = parallel.run_missing(plan, jobs, store, processes, display)
+    for job in summary.failed:
+        console.print(f"failed, no record: {job.run.label}")
+    return FAILED if summary.failed else DONE
+
+
+def nothing() -> None:
+    """What a run without data needs before it."""
+
+
+@cache
+def mnist(data_dir: Path | None) -> "Mnist":
+    """Returns MNIST, loaded once per process; `None`: the default folder."""
+    from reproduce.data import load_mnist
+
+    return load_mnist(data_dir)

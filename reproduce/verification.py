@@ -1,0 +1,184 @@
+"""The committed reference run: copying records into it, and recomputing a part of it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reproduce.experiments import gaussians, table1, theory
+from reproduce.experiments.base import RECORDS
+from reproduce.records import Record, Store
+from reproduce.runner import Job
+
+REFERENCE = Path(__file__).with_name("reference")
+"""Folder of the reference run's records."""
+
+SEED = 0
+"""The seed that is recomputed."""
+
+ROWS = ("sgd", "is", "sgld", "hr")
+"""The rows of Table 1 that are recomputed, at the paper's budget."""
+
+PARTS = ("identities", "algorithm1", "algorithm2")
+"""The parts of the theorems that are recomputed."""
+
+ACCURACY = 0.02
+"""How far accuracies and losses may be apart where machine, versions or threads differ."""
+
+RELATIVE: Mapping[str, float] = {"diagnostics": 0.02}
+"""How far other numbers may be then, relative to the reference's, by their place."""
+
+OTHERWISE, ABSOLUTE = 1e-5, 1e-8
+"""The same of those whose place is not named; what no number need be closer than."""
+
+IDENTICAL, WITHIN = "identical", "within bounds"
+DIFFERS, MISSING = "DIFFERS", "no reference record"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A recomputed run beside the reference.
+
+    Args:
+        label: The run.
+        verdict: One of the four above.
+        detail: The largest difference, or what is not equal.
+    """
+
+    label: str
+    verdict: str
+    detail: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the reference is confirmed."""
+        return self.verdict in (IDENTICAL, WITHIN)
+
+
+def is_verified(job: Job) -> bool:
+    """Whether a run of the whole is among those recomputed: a few minutes' worth."""
+    run = job.run
+    if run.experiment == RECORDS:
+        cases = [table1.PROTOCOL.cases()[row].configuration() for row in ROWS]
+        return run.seed == SEED and _settings(run.configuration) in cases
+    if run.experiment == theory.NAME:
+        return theory.part(run.case) in PARTS
+    return run.experiment == gaussians.NAME
+
+
+def compare(ours: Record, reference: Store) -> Comparison:
+    """Returns how a recomputed record stands to the reference.
+
+    With equal machine, versions and threads the bytes must be equal. Otherwise numbers must be
+    within the bounds above, and everything else equal.
+
+    Args:
+        ours: The recomputed record.
+        reference: The reference run's records.
+    """
+    theirs = _counterpart(ours, reference)
+    if theirs is None:
+        return Comparison(ours.run.label, MISSING)
+    if ours.text() == theirs.text():
+        return Comparison(ours.run.label, IDENTICAL)
+    if ours.run == theirs.run and ours.environment == theirs.environment:
+        return Comparison(ours.run.label, DIFFERS, "not the same bytes with equal versions")
+    found = _differences(ours.result, theirs.result, "")
+    worst = max(found, key=lambda one: one.excess, default=None)
+    if worst is None:
+        return Comparison(ours.run.label, WITHIN, "equal results; run with other versions")
+    detail = f"{worst.place}: {worst.ours} against {worst.theirs}"
+    return Comparison(ours.run.label, DIFFERS if worst.excess > 1.0 else WITHIN, detail)
+
+
+def markdown(compared: Sequence[Comparison]) -> str:
+    """Returns the table for reading."""
+    cells = [[one.label, one.verdict, one.detail] for one in compared]
+    header = ["run", "against the reference", "largest difference"]
+    table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
+    bad = sum(not one.is_good for one in compared)
+    notes = [
+        "identical: machine, versions and threads are the reference's, and so are all bytes.",
+        f"{WITHIN}: they are not, and accuracies and losses are within {ACCURACY} of the "
+        f"reference's, diagnostics within {RELATIVE['diagnostics']:.0%}, all else within a "
+        f"relative {OTHERWISE:g} or an absolute {ABSOLUTE:g}.",
+        f"{len(compared) - bad} of {len(compared)} runs confirm the reference.",
+    ]
+    listed = "\n".join(f"- {note}" for note in notes)
+    return f"# Recomputed runs against the reference\n\n{table}\n\n{listed}\n"
+
+
+def copy(jobs: Sequence[Job], source: Store, target: Store) -> tuple[list[Job], list[Job]]:
+    """Copies records and timings of the jobs to the reference.
+
+    Returns:
+        The jobs copied, and those without a record.
+    """
+    copied, missing = [], []
+    for job in jobs:
+        with source.claim(job.run) as claimed:
+            record = source.load(job.run) if claimed else None
+        if record is None:
+            missing.append(job)
+        else:
+            target.save(record, source.timings(job.run) or {})
+            copied.append(job)
+    return copied, missing
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """Two numbers, or other values, that are not equal.
+
+    Args:
+        place: Where in the result.
+        ours: Ours.
+        theirs: The reference's.
+        excess: Their distance in units of what is allowed; infinite if nothing is.
+    """
+
+    place: str
+    ours: object
+    theirs: object
+    excess: float
+
+
+def _counterpart(ours: Record, reference: Store) -> Record | None:
+    """The reference's record of the same run, made with equal threads if there is one."""
+    same = [
+        record
+        for record in reference.scan(ours.run.experiment)
+        if (record.run.case, record.run.seed) == (ours.run.case, ours.run.seed)
+        and _settings(record.run.configuration) == _settings(ours.run.configuration)
+    ]
+    return min(same, key=lambda record: record.run != ours.run, default=None)
+
+
+def _settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in configuration.items() if name != "execution"}
+
+
+def _differences(ours: Any, theirs: Any, place: str) -> list[_Difference]:
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping) and ours.keys() == theirs.keys():
+        inner = [_differences(ours[key], theirs[key], f"{place} {key}".strip()) for key in ours]
+        return [one for found in inner for one in found]
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        inner = [_differences(*pair, place) for pair in zip(ours, theirs, strict=True)]
+        return [one for found in inner for one in found]
+    if ours == theirs:
+        return []
+    return [_Difference(place, ours, theirs, _excess(ours, theirs, place))]
+
+
+def _excess(ours: Any, theirs: Any, place: str) -> float:
+    numbers = [value for value in (ours, theirs) if isinstance(value, int | float)]
+    if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
+        return math.inf
+    part = place.partition(" ")[0]
+    allowed = (
+        ACCURACY if part == "curve" else max(ABSOLUTE, RELATIVE.get(part, OTHERWISE) * abs(theirs))
+    )
+    return abs(ours - theirs) / allowed
