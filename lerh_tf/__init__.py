@@ -5,6 +5,7 @@ Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 201
 """
 
 from lerh_tf._graph_cut import ReplayError
+from lerh_tf.callbacks import AdaptTau, Diagnostics
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
@@ -16,6 +17,8 @@ from lerh_tf.schedules import RobbinsMonroSteps, Scoping, Temperatures
 
 __all__ = [
     "SGLD",
+    "AdaptTau",
+    "Diagnostics",
     "HeatRegularization",
     "ImportanceSampling",
     "LocalEntropy",

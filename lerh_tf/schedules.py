@@ -33,8 +33,18 @@ def checked_schedule(name: str, value: Any) -> Schedule:
     return value
 
 
+class _Value(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule that equals those of its class with its arguments."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.get_config() == other.get_config()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.get_config().values()))
+
+
 @keras.saving.register_keras_serializable("lerh_tf")
-class Scoping(keras.optimizers.schedules.LearningRateSchedule):
+class Scoping(_Value):
     """Scoping of tau: tau(k) = tau0 / (1 + tau1)^k, k = 0, 1, ...
 
     Args:
@@ -65,7 +75,7 @@ class Scoping(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-class Temperatures(keras.optimizers.schedules.LearningRateSchedule):
+class Temperatures(_Value):
     """Temperatures of the Langevin chain: eps_j = 1 / (offset + j), j = 1, 2, ...
 
     Args:
@@ -93,7 +103,7 @@ class Temperatures(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-class RobbinsMonroSteps(keras.optimizers.schedules.LearningRateSchedule):
+class RobbinsMonroSteps(_Value):
     """Step sizes of Robbins-Monro: a_j = c j^(-alpha), or c j^alpha as printed, j = 1, 2, ...
 
     Args:

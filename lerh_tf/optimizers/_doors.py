@@ -42,7 +42,7 @@ class CapturedLosses:
                 "loss at other weights, so gradients are not enough. Train with `model.fit`, or "
                 "call `optimizer.step(closure, variables)` in a hand-written loop. Under the "
                 "mixed_float16 policy compile the model with `auto_scale_loss=False`: a wrapping "
-                "`LossScaleOptimizer` does not forward the loss."
+                "`LossScaleOptimizer` does not forward the loss, nor does a `MultiOptimizer`."
             ) from None
 
 

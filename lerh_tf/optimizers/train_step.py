@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from lerh_tf._graph_cut import ReplayError
 from lerh_tf.objective import LossFunction, Objective, ReplayedLoss, Weights
+from lerh_tf.optimizers._replicas import whole
 from lerh_tf.optimizers.base import GaussianApproximation
 
 
@@ -50,7 +51,7 @@ class TrainStep:
         state = [tf.identity(v.value) for v in model.non_trainable_variables]
         y_pred = model(x, training=True)
         loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
-        _update_loss_metric(model, loss, x)
+        _update_loss_metric(model, whole(loss), x)
         inputs = (x, y, sample_weight, state)
         model.optimizer.step(self._objective, model.trainable_variables, *inputs)
         return model.compute_metrics(x, y, y_pred, sample_weight)
@@ -67,7 +68,8 @@ class TrainStep:
             mapping = [*zip(variables, weights, strict=True), *fixed]
             with keras.StatelessScope(mapping, collect_losses=True):
                 y_pred = model(x, training=True)
-                return model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+                loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+                return whole(loss)
 
         return _replayed_if_possible(loss_at, [tf.convert_to_tensor(v.value) for v in variables])
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from keras.optimizers.schedules import LearningRateSchedule
 
-from lerh_tf import HeatRegularization, RobbinsMonro, RobbinsMonroSteps, Scoping, Temperatures
+from lerh_tf import SGLD, HeatRegularization, RobbinsMonro, RobbinsMonroSteps, Scoping, Temperatures
 
 FROM_1 = np.arange(1.0, 50.0)
 FROM_0 = np.arange(0.0, 50.0)
@@ -122,3 +122,20 @@ def test_a_schedule_can_t_be_set() -> None:
 def test_learning_rate_schedule_stands_apart_from_tau() -> None:
     iterates = heat(keras.Variable(0.0), 0.5, 3, learning_rate=Scoping(0.1, 1.0))
     np.testing.assert_allclose(iterates, -2 * np.cumsum([0.1, 0.05, 0.025]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "other"),
+    [
+        (lambda: Scoping(1.5, 0.01), Scoping(1.5, 0.02)),
+        (Temperatures, Temperatures(2000.0)),
+        (RobbinsMonroSteps, RobbinsMonroSteps(growing=True)),
+        (SGLD, SGLD(temperatures=Temperatures(1.0))),
+        (RobbinsMonro, RobbinsMonro(step_sizes=RobbinsMonroSteps(0.2))),
+    ],
+)
+def test_equal_arguments_make_equal_values(make: Any, other: Any) -> None:
+    assert make() == make()
+    assert hash(make()) == hash(make())
+    assert make() != other
+    assert make() != "schedule"

@@ -127,7 +127,7 @@ def test_fit_raises(jit: bool) -> None:
 
 @pytest.mark.parametrize("arguments", [{"run_eagerly": True}, {"jit_compile": True}])
 def test_train_step_tells(arguments: dict[str, Any]) -> None:
-    class Model(TrainStep, keras.Model):  # type: ignore[misc]
+    class Model(TrainStep, keras.Model):
         pass
 
     optimizer = KERNELS["importance"]()
@@ -240,12 +240,12 @@ def test_failed_part_of_an_accumulated_update_counts_as_one_that_does_not_move()
 
         for factor in factors:
             update(tf.constant(factor))
-        return weight.numpy() - np.float32([1.0, 2.0])
+        return weight.numpy() - np.array([1.0, 2.0], "float32")
 
     alone = LocalEntropy(0.1, ImportanceSampling(8), seed=0)
     weight = tf.Variable([1.0, 2.0])
     alone.step(lambda: tf.reduce_sum(weight**2), [weight])
-    move = weight.numpy() - np.float32([1.0, 2.0])
+    move = weight.numpy() - np.array([1.0, 2.0], "float32")
     np.testing.assert_allclose(accumulated(1.0, float("nan")), move / 2, rtol=1e-5)
 
 

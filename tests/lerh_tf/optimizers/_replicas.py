@@ -1,0 +1,213 @@
+"""Trains on two logical CPUs and prints what came of it as JSON; a process of its own."""
+
+import functools
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from unittest import mock
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    ImportanceSampling,
+    LocalEntropy,
+    RobbinsMonro,
+    TrainStep,
+    _compilation,
+)
+from lerh_tf.optimizers import _update
+
+Array = npt.NDArray[Any]
+BATCH, UPDATES = 8, 2
+OPTIMIZERS: dict[str, Callable[..., Any]] = {
+    "sgld": lambda **a: LocalEntropy(0.01, SGLD(5), seed=0, **a),
+    "importance": lambda **a: LocalEntropy(0.01, ImportanceSampling(20), seed=0, **a),
+    "robbins-monro": lambda **a: HeatRegularization(0.01, RobbinsMonro(2, 2), seed=0, **a),
+}
+
+
+class StepModel(TrainStep, keras.Model):
+    pass
+
+
+class Trained(NamedTuple):
+    """Weights of each replica, and the logs of each update."""
+
+    weights: list[list[Array]]
+    losses: list[float]
+
+
+def data() -> tuple[Array, Array]:
+    x = np.random.default_rng(0).normal(size=(BATCH, 3)).astype("float32")
+    return x, x.sum(1, keepdims=True)
+
+
+def network(base: type[keras.Model] = keras.Model) -> keras.Model:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    return base(inputs, keras.layers.Dense(1)(keras.layers.Dense(2, "tanh")(inputs)))
+
+
+def by_fit(
+    strategy: tf.distribute.Strategy, make: Callable[[], Any], base: type[keras.Model] = keras.Model
+) -> Trained:
+    with strategy.scope():
+        model = network(base)
+        model.compile(make(), "mse")
+    x, y = data()
+    history = model.fit(x, y, batch_size=BATCH, epochs=UPDATES, shuffle=False, verbose=0)
+    return Trained(weights_of(strategy, model), history.history["loss"])
+
+
+def by_loop(strategy: tf.distribute.Strategy, make: Callable[[], Any]) -> Trained:
+    with strategy.scope():
+        model, optimizer, mse = network(), make(), keras.losses.MeanSquaredError()
+        optimizer.build(model.trainable_variables)
+
+    def loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return mse(y, model(x, training=True))
+
+    @tf.function
+    def update(x: Any, y: Any) -> Any:
+        def on_replica(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+            return optimizer.step(loss, model.trainable_variables, x, y)
+
+        return strategy.reduce("SUM", strategy.run(on_replica, args=(x, y)), axis=None)
+
+    batch = [distributed(strategy, values) for values in data()]
+    losses = [float(update(*batch)) for _ in range(UPDATES)]
+    return Trained(weights_of(strategy, model), losses)
+
+
+def distributed(strategy: tf.distribute.Strategy, values: Array) -> Any:
+    parts = np.split(values, strategy.num_replicas_in_sync)
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(parts[context.replica_id_in_sync_group])
+    )
+
+
+def weights_of(strategy: tf.distribute.Strategy, model: keras.Model) -> list[list[Array]]:
+    copies = [strategy.experimental_local_results(v.value) for v in model.trainable_variables]
+    return [[copy.numpy() for copy in of_replica] for of_replica in zip(*copies, strict=True)]
+
+
+def by_hand(make: Callable[[], Any]) -> list[Array]:
+    """Without a strategy: each part of the minibatch moves x on its own; the mean of both counts.
+
+    Both go on from the first part's chain.
+    """
+    model = network()
+    variables, parts = model.trainable_variables, list(zip(*map(halves, data()), strict=True))
+    first, second = make(), make()
+    for _ in range(UPDATES):
+        x = [v.numpy() for v in variables]
+        if second.built:
+            for slot, value in zip(second.variables, first.variables, strict=True):
+                slot.assign(value)
+        moved = []
+        for replica, (optimizer, part) in enumerate(zip((first, second), parts, strict=True)):
+            for v, value in zip(variables, x, strict=True):
+                v.assign(value)
+            with mock.patch.object(_update, "noise_position", position_of(replica)):
+                optimizer.step(loss_of(model), variables, *part)
+            moved.append([v.numpy() for v in variables])
+        for v, *m in zip(variables, *moved, strict=True):
+            v.assign(np.mean(m, axis=0))
+    return [v.numpy() for v in variables]
+
+
+def position_of(replica: int) -> Callable[[tf.Tensor], tf.Tensor]:
+    return lambda update: tf.cast(update, tf.int64) + (replica << 48)
+
+
+def loss_of(model: keras.Model) -> Callable[..., tf.Tensor]:
+    return lambda x, y: tf.reduce_mean((model(x, training=True) - y) ** 2)
+
+
+def halves(values: Array) -> list[Array]:
+    return np.split(values, 2)
+
+
+def error_of(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+
+def distance(actual: list[Array], expected: list[Array]) -> float:
+    return max(float(np.abs(a - e).max()) for a, e in zip(actual, expected, strict=True))
+
+
+def failing() -> dict[str, Any]:
+    """One replica's part of the minibatch has NaN labels: it counts as one that does not move."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        model = network()
+        model.compile(OPTIMIZERS["importance"](on_failure="warn"), "mse")
+    x, y = data()
+    y[BATCH // 2 :] = np.nan
+    before = weights_of(strategy, model)[0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0)
+        warned = [str(w.message) for w in caught if w.category is RuntimeWarning]
+    after = weights_of(strategy, model)
+    return {
+        "finite": all(bool(np.isfinite(w).all()) for w in after[0]),
+        "moved": distance(after[0], before),
+        "equal": distance(after[1], after[0]) == 0.0,
+        "warned": warned,
+    }
+
+
+def main() -> None:
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    found: dict[str, Any] = {"failing": failing()}
+
+    def accumulating_sgd() -> keras.optimizers.SGD:
+        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+
+    def accumulating() -> Any:
+        return OPTIMIZERS["importance"](gradient_accumulation_steps=2)
+
+    found["accumulation"] = [
+        error_of(functools.partial(by_fit, two, make)) for make in (accumulating_sgd, accumulating)
+    ]
+    for name, make in OPTIMIZERS.items():
+        fits, loop = by_fit(two, make), by_loop(two, make)
+        expected = by_hand(make)
+        found[name] = {
+            "replicas": len(fits.weights),
+            "apart": max(distance(*fits.weights), distance(*loop.weights)),
+            "fit": distance(fits.weights[0], expected),
+            "loop": distance(loop.weights[0], expected),
+            "moved": distance(expected, [v.numpy() for v in network().trainable_variables]),
+            "losses": [fits.losses, loop.losses],
+        }
+    importance, single = OPTIMIZERS["importance"], tf.distribute.get_strategy()
+    found["one"] = distance(
+        by_fit(one, importance).weights[0], by_fit(single, importance).weights[0]
+    )
+    found["train-step"] = distance(
+        by_fit(two, importance, StepModel).weights[0],
+        by_fit(two, importance).weights[0],
+    )
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    with mock.patch.object(_compilation, "is_compilable", return_value=False):
+        main()

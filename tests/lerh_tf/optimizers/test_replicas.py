@@ -1,0 +1,66 @@
+"""`tf.distribute`: each replica takes its own part's mean, and the weights move to their mean."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+KERNELS = ("sgld", "importance", "robbins-monro")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What `_replicas.py` prints: logical devices are set before TensorFlow starts."""
+    command = [sys.executable, "-m", "tests.lerh_tf.optimizers._replicas"]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_weights_stay_equal_across_replicas(found: dict[str, Any], kernel: str) -> None:
+    assert found[kernel]["replicas"] == 2
+    assert found[kernel]["apart"] == 0.0
+
+
+@pytest.mark.parametrize("door", ["fit", "loop"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_weights_move_to_the_mean_of_the_parts_means(
+    found: dict[str, Any], kernel: str, door: str
+) -> None:
+    # A loss left divided by the replicas, or displacements summed, is off by as much as it moves.
+    assert found[kernel][door] < 1e-6 < found[kernel]["moved"] / 100
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_logged_loss_is_the_whole_minibatch_s(found: dict[str, Any], kernel: str) -> None:
+    fit, loop = found[kernel]["losses"]
+    assert fit == pytest.approx(loop, rel=1e-6)
+
+
+def test_one_device_is_no_strategy(found: dict[str, Any]) -> None:
+    assert found["one"] == 0.0
+
+
+def test_train_step_is_the_stock_one(found: dict[str, Any]) -> None:
+    assert found["train-step"] < 1e-6
+
+
+def test_failure_on_one_replica_is_told_and_the_other_moves(found: dict[str, Any]) -> None:
+    failing = found["failing"]
+    assert failing["finite"]
+    assert failing["equal"]
+    assert failing["moved"] > 1e-3
+    (warned,) = failing["warned"]
+    assert "(Weight updates: 1.)" in warned
+
+
+def test_accumulation_in_fit_fails_with_keras_s_own_optimizers_too(found: dict[str, Any]) -> None:
+    sgd, ours = found["accumulation"]
+    assert sgd == ours == "RuntimeError"
