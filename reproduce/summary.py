@@ -124,8 +124,8 @@ class Panel:
         rows: The rows.
         columns: The updates that a table shows.
         published: The paper's accuracies by row and update; none for most panels.
-        first: The first update that a figure shows, the axis of accuracy fitted to what follows;
-            0 shows everything on the whole axis.
+        first: The first update that a figure shows.
+        accuracy: The accuracies that a figure shows, from and to.
         switch: The update after which SGD gave way to the methods, 0 if it never ran first.
     """
 
@@ -134,6 +134,7 @@ class Panel:
     columns: tuple[int, ...] = ()
     published: Published = field(default_factory=dict)
     first: int = 0
+    accuracy: tuple[float, float] = (0.0, 1.0)
     switch: int = 0
 
     def updates(self, row: Row) -> list[int]:

@@ -15,14 +15,17 @@ from reproduce.protocols import (
     Panels,
     Training,
 )
-from reproduce.summary import Panel
+from reproduce.summary import Panel, centre
 
 NAME = "figure5"
 TITLE = "Figure 5"
 
 _OFFSET = 2000.0  # caption of Figure 5
 _SHOWN_BEFORE = 0.2
-"""The part of the methods' updates that the closer view shows of SGD's before them."""
+"""How much of SGD's part the views of the methods' part show, relative to the latter's length."""
+
+_NEAR = 0.06
+"""Accuracies that the closest view shows to either side of SGD's at the switch."""
 
 TRAINING = Training(
     sgd_updates=3000,  # not stated; one epoch of 60,000 images in batches of 20
@@ -69,13 +72,21 @@ _NOTES = (
 
 
 def views(shown: Sequence[Panel]) -> list[Panel]:
-    """Returns the panel as a whole and, closer, from shortly before SGD gives way."""
+    """Returns the panel as a whole, the methods' part, and that part near SGD's accuracy."""
     (whole,) = shown
     own = max(whole.columns) - whole.switch
-    first = max(0, whole.switch - round(_SHOWN_BEFORE * own))
-    return [whole, replace(whole, title="closer, on another scale", first=first)]
+    part = replace(
+        whole,
+        title="from shortly before the end of SGD",
+        first=max(0, whole.switch - round(_SHOWN_BEFORE * own)),
+    )
+    level = centre([one for row in whole.rows for one in row.at(whole.switch)])
+    near = (level - _NEAR, level + _NEAR) if level is not None else part.accuracy
+    return [whole, part, replace(part, title="the same, near SGD's accuracy", accuracy=near)]
 
 
 jobs = panels.jobs
 has_records = panels.has_records
-render = partial(panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES), views=views)
+render = partial(
+    panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3), views=views
+)

@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from reproduce import tables
 from reproduce.figures import style
@@ -16,6 +17,7 @@ from reproduce.summary import Budget, Panel, Row, centre, spread
 
 _SINGLE = (5.5, 4.2)
 _WIDTH, _HEIGHT, _MARGIN = 6.8, 2.7, 0.6
+_LETTERS, _KEY = 118, 8  # in a line of a legend, and those that a line's sample takes
 
 
 def draw(
@@ -43,8 +45,8 @@ def draw(
         grid = figure.subplots(lines, columns, squeeze=False)
         for at, (axes, panel) in enumerate(zip(grid.flat, panels, strict=True)):
             _draw_panel(axes, panel)
-            _label_axes(axes, left=at % columns == 0 or bool(panel.first), panel=panel)
-        _legends(figure, list(grid.flat))
+            _label_axes(axes, left=at % columns == 0, panel=panel)
+        _legends(figure, list(grid.flat), columns)
         _head(figure, title, panels, budget)
     values = stem.with_name(stem.name + ".csv")
     frame = tables.panels_frame(panels)
@@ -106,19 +108,27 @@ def _label_axes(axes: Axes, *, left: bool, panel: Panel) -> None:
     axes.set_xlabel("weight updates")
     if left:
         axes.set_ylabel("held-out accuracy (fraction)")
-    if not panel.first:
-        axes.set_ylim(0, 1)
+    axes.set_ylim(*panel.accuracy)
     axes.set_title(panel.title, fontsize=8)
 
 
-def _legends(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend if all panels have the same, else one below each."""
+def _legends(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
+    """One legend if all panels have the same, colours included, else one below each."""
     named = [one.get_legend_handles_labels() for one in axes]
-    if all(labels == named[0][1] for _, labels in named):
+    looks = {tuple((line.get_color(), line.get_label()) for line in _named(one)) for one in axes}
+    if len(looks) == 1:
         figure.legend(*named[0], loc="outside lower center", ncols=2 if len(axes) == 1 else 4)
         return
-    for one in axes:
-        one.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=7.5, ncols=2)
+    for one, (_, labels) in zip(axes, named, strict=True):
+        longest = max(map(len, labels), default=0)
+        fitting = _LETTERS // columns // (longest + _KEY)
+        one.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=7.5, ncols=max(1, fitting)
+        )
+
+
+def _named(axes: Axes) -> list[Line2D]:
+    return [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
 
 
 def _head(figure: Figure, title: str, panels: Sequence[Panel], budget: Budget) -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from reproduce.experiments import figure5
 from reproduce.protocols import TABLE1, LocalEntropyBySGLD
 from reproduce.summary import Panel, summarise
@@ -29,9 +31,10 @@ def test_views_show_the_whole_and_the_switch_from_close() -> None:
     records = [record(COMPARISON, row, 0, updates) for row in ("sgd", "is")]
     rows = summarise(records, COMPARISON, (0,))
     panel = Panel("one", rows, columns=COMPARISON.training.columns, switch=3000)
-    whole, closer = figure5.views([panel])
+    whole, closer, closest = figure5.views([panel])
     assert whole == panel
-    assert (closer.first, closer.switch) == (2900, 3000)
+    assert (closer.first, closer.switch, closer.accuracy) == (2900, 3000, (0.0, 1.0))
+    assert closest.accuracy == pytest.approx((0.84, 0.96))
     # Before the switch there is SGD only, and it is drawn as such.
     assert [whole.updates(row) for row in rows[:2]] == [list(updates), [3000, 3500]]
     assert [closer.updates(row) for row in rows[:2]] == [[2900, 2990, 3000, 3500], [3000, 3500]]

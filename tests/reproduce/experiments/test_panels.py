@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -121,8 +122,8 @@ def test_render_writes_what_the_records_say(tmp_path: Path) -> None:
     assert values.loc[("left", "S = 2", 2), "mean"] == pytest.approx(0.4)
     assert values.loc[("left", "S = 2", 2), "standard_deviation"] == pytest.approx(0.02**0.5)
     assert values.loc[("left", "S = 2", 4), "mean"] == 0.7
-    assert list(values.loc[("left", "S = 2"), "runs"]) == [2, 2, 1]
-    assert list(values.loc[("left", "S = 2"), "diverged"]) == [0, 0, 1]
+    assert [values.loc[("left", "S = 2", update), "runs"] for update in (0, 2, 4)] == [2, 2, 1]
+    assert [values.loc[("left", "S = 2", update), "diverged"] for update in (2, 4)] == [0, 1]
     assert values.loc[("right", "sgld", 4), "method"] == "sgld"
 
 
@@ -134,12 +135,14 @@ def test_render_shows_what_diverged_and_what_is_missing(
     assert "right, SGLD: 1 of 2 runs; missing: seed 1" in text
     left, right = drawn[0].axes
     crosses = [
-        tuple(map(float, *one.get_xydata())) for one in left.lines if one.get_marker() == "x"
+        np.asarray(line.get_xydata()).tolist() for line in left.lines if line.get_marker() == "x"
     ]
-    assert crosses == [(2.0, 0.3)]
-    legends = [
-        [entry.get_text() for entry in axes.get_legend().get_texts()] for axes in (left, right)
-    ]
+    assert crosses == [[[2.0, 0.3]]]
+    legends = []
+    for axes in (left, right):
+        legend = axes.get_legend()
+        assert legend is not None
+        legends.append([entry.get_text() for entry in legend.get_texts()])
     assert legends == [
         ["S = 2, 1 of 2 diverged", "S = 3, 1 of 2 missing"],
         ["SGLD, 1 of 2 missing"],
