@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import records, strict_json
+from reproduce import records, strict_json, tables
 from reproduce.protocols import TABLE1
 from reproduce.records import Record, Run, Store
 from reproduce.storage import StorageError
@@ -142,24 +142,71 @@ def test_reserved_holds_space_and_leaves_nothing(store: Store) -> None:
     assert len(list(folder.iterdir())) == 1
 
 
-def _full(*arguments: Any) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+STEPS = ("open", "fdopen", "fsync", "replace", "mkdir")
 
 
-def test_full_disk_is_said_and_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.save(RECORD, {})
-    other = replace(RECORD, run=replace(RUN, seed=1))
-    monkeypatch.setattr(os, "fsync", _full)
-    with pytest.raises(StorageError, match="No space left on device; free some space and run"):
-        store.save(other, {})
-    with (
-        pytest.raises(StorageError, match="Every record finished before is kept"),
-        store.reserved(other.run),
-    ):
-        pytest.fail("the run began without room for its record")
-    monkeypatch.undo()
-    assert store.load(RUN) == RECORD
-    assert [path.name for path in store.path(RUN).parent.iterdir()] == [store.path(RUN).name]
+class Failing:
+    """A function of `os`, whose call number `place` finds the disk full or not writable."""
+
+    def __init__(self, step: str, place: int | None, code: int) -> None:
+        self.calls = 0
+        self._original, self._place, self._code = getattr(os, step), place, code
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.calls += 1
+        if self.calls - 1 == self._place:
+            raise OSError(self._code, os.strerror(self._code))
+        return self._original(*arguments, **named)
+
+
+def _write(store: Store, record: Record) -> StorageError | None:
+    try:
+        with store.claim(record.run), store.reserved(record.run):
+            store.save(record, {"seconds": 1})
+    except StorageError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize("step", STEPS)
+def test_disk_that_fails_at_any_step_is_said_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int
+) -> None:
+    other = replace(RECORD, run=replace(RUN, experiment="other"))
+    counted = Failing(step, None, code)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, counted)
+        _write(Store(tmp_path / "whole", warn=pytest.fail), other)
+    content = Store(tmp_path / "whole", warn=pytest.fail).path(other.run).read_bytes()
+    errors = []
+    for place in range(counted.calls):
+        store = Store(tmp_path / str(place), warn=pytest.fail)
+        store.save(RECORD, {})
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, Failing(step, place, code))
+            errors.append(_write(store, other))
+        assert store.load(RUN) == RECORD
+        assert list(store.folder.rglob("*.part")) == []
+        assert _write(store, other) is None
+        assert store.path(other.run).read_bytes() == content
+    # What looks for a lock's abilities only is no error.
+    said = {place: str(error) for place, error in enumerate(errors) if error is not None}
+    assert said
+    for place, text in said.items():
+        assert os.strerror(code) in text
+        assert str(tmp_path / str(place)) in text
+        assert ("free some space" in text) == (code == errno.ENOSPC)
+
+
+def test_full_disk_is_said_of_tables_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "table.md"
+    tables.write_text(table, "old")
+    monkeypatch.setattr(os, "fsync", Failing("fsync", 0, errno.ENOSPC))
+    with pytest.raises(StorageError, match=f"cannot write {tmp_path}/.*No space left on device"):
+        tables.write_text(table, "new")
+    assert table.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [table]
 
 
 def test_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
