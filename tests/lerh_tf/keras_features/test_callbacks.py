@@ -1,0 +1,157 @@
+"""Keras's own callbacks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import callbacks
+
+from lerh_tf import SGLD, LocalEntropy
+from tests.lerh_tf.keras_features._descent import TAU, Array, assert_same, descent, sgd, training
+
+pytestmark = [
+    pytest.mark.usefixtures("plain_loops", "no_noise"),
+    # Keras itself converts its variables in a way that NumPy 2 deprecates.
+    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning"),
+]
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((6, 4)).astype("float32")
+Y = RNG.standard_normal((6, 2)).astype("float32")
+
+
+def network() -> keras.Model:
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+
+
+def compiled(optimizer: keras.optimizers.Optimizer) -> keras.Model:
+    keras.utils.set_random_seed(1)
+    model = network()
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, "mse")
+    return model
+
+
+def fit(model: keras.Model, *calls: callbacks.Callback, epochs: int = 3) -> list[Array]:
+    model.fit(X, Y, batch_size=3, epochs=epochs, shuffle=False, verbose=0, callbacks=[*calls])
+    return [np.array(v.numpy()) for v in [*model.variables, *model.optimizer.variables]]
+
+
+def halving(epoch: int, rate: float) -> float:
+    return rate / 2.0
+
+
+# A plateau at once, and a loss that is best when largest: at the first epoch.
+PLATEAU = {"monitor": "loss", "mode": "max", "patience": 0}
+CALLBACKS: dict[str, tuple[Callable[[], callbacks.Callback], dict[str, Any]]] = {
+    "LearningRateScheduler": (
+        lambda: callbacks.LearningRateScheduler(halving),
+        {"learning_rate": 0.2},
+    ),
+    "ReduceLROnPlateau": (
+        lambda: callbacks.ReduceLROnPlateau(factor=0.5, **PLATEAU),
+        {"learning_rate": 0.2},
+    ),
+    "EarlyStopping": (lambda: callbacks.EarlyStopping(restore_best_weights=True, **PLATEAU), {}),
+    "SwapEMAWeights": (
+        lambda: callbacks.SwapEMAWeights(swap_on_epoch=True),
+        {"use_ema": True, "ema_momentum": 0.5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_same_as_with_sgd(name: str) -> None:
+    make, arguments = CALLBACKS[name]
+
+    def train(model: keras.Model, optimizer: Any) -> None:
+        optimizer.build(model.trainable_variables)
+        model.compile(optimizer, "mse")
+        fit(model, make())
+
+    actual = training(descent(**arguments), network, train)
+    assert_same(actual, training(sgd(**arguments), network, train))
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [callbacks.LearningRateScheduler(halving), callbacks.ReduceLROnPlateau(**PLATEAU)],
+    ids=lambda callback: type(callback).__name__,
+)
+def test_tied_learning_rate_is_refused(callback: callbacks.Callback) -> None:
+    model = compiled(descent())
+    with pytest.raises(TypeError, match=r"tied to `tau`.*set `tau`, or construct the optimizer"):
+        fit(model, callback)
+
+
+class HalvesTau(callbacks.Callback):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.model.optimizer.tau = TAU / 2.0 ** (epoch + 1)
+
+
+def test_tau_set_while_fit_runs_takes_effect() -> None:
+    # With the learning rate tied to it tau is SGD's learning rate.
+    model = compiled(descent())
+    fit(model, HalvesTau())
+    expected = compiled(sgd())
+    fit(expected, callbacks.LearningRateScheduler(halving))
+    for actual, value in zip(model.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
+
+
+def test_learning_rate_set_between_fits_takes_effect() -> None:
+    weights = []
+    for new in (descent, sgd):
+        model = compiled(new(learning_rate=0.2))
+        fit(model, epochs=1)
+        model.optimizer.learning_rate = 0.05
+        fit(model, epochs=1)
+        weights.append(model.get_weights())
+    for actual, value in zip(*weights, strict=True):
+        np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
+
+
+def test_samples_can_t_be_set() -> None:
+    solver: Any = descent().solver
+    with pytest.raises(AttributeError, match="cannot assign to field 'samples'"):
+        solver.samples = 5
+
+
+def chained() -> LocalEntropy:
+    return LocalEntropy(0.1, SGLD(3), seed=2)
+
+
+def test_model_checkpoint_holds_the_optimizer(tmp_path: Path) -> None:
+    model = compiled(chained())
+    state = fit(model, callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"), epochs=2)
+    loaded = keras.models.load_model(tmp_path / "2.keras")
+    for actual, value in zip([*loaded.variables, *loaded.optimizer.variables], state, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), value)
+
+
+class Interrupts(callbacks.Callback):
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+
+def test_backup_and_restore_goes_on_bit_identically(tmp_path: Path) -> None:
+    expected = fit(compiled(chained()))
+    with pytest.raises(KeyboardInterrupt):
+        fit(compiled(chained()), callbacks.BackupAndRestore(tmp_path), Interrupts())
+    restarted = compiled(chained())
+    restarted.set_weights([np.full_like(w, 7.0) for w in restarted.get_weights()])
+    actual = fit(restarted, callbacks.BackupAndRestore(tmp_path))
+    assert len(restarted.history.history["loss"]) == 1
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(a, e)
+
+
+def test_tensorboard_writes_tau_as_the_learning_rate(tmp_path: Path) -> None:
+    model = compiled(chained())
+    fit(model, callbacks.TensorBoard(tmp_path, histogram_freq=1), epochs=1)
+    (events,) = (tmp_path / "train").iterdir()
+    assert b"epoch_learning_rate" in events.read_bytes()
