@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 SEEDS ?=
+JOBS ?=
 ARGS ?=
 QUICK ?=
 
@@ -28,26 +29,44 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help table1 theory figure1 figure2 figure3 figures benchmark peers test venv wheel clean stale
+.PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
+    section61 figures claims verify reference benchmark peers test venv wheel clean stale
 
 help: ## Print this list.
-	@echo 'make TARGET [SEEDS="0 1 2"] [ARGS="..."] [QUICK=1] [PYTHON=python3]'
+	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
 
-table1: $(INSTALLED) ## Train on MNIST by every method and print Table 1 (QUICK=1: a small budget).
-	$(RUN) -m reproduce table1 $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
+# What trains or measures: seeds, runs at a time, and the small budget of QUICK=1.
+MAKING = $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(QUICK),--quick) $(ARGS)
 
-theory: $(INSTALLED) ## Measure the theorems, statement by statement (QUICK=1: a small budget).
-	$(RUN) -m reproduce theory $(if $(SEEDS),--seeds $(SEEDS)) $(if $(QUICK),--quick) $(ARGS)
+all: $(INSTALLED) ## Make everything below up to the claims, as far as it is not made yet.
+theory: $(INSTALLED) ## Measure the theorems, statement by statement.
+table1: $(INSTALLED) ## Train on MNIST by every method, print Table 1, draw Figure 4.
+figure4: $(INSTALLED) ## The same as table1.
+figure5: $(INSTALLED) ## Train by SGD first, then by every method.
+figure6: $(INSTALLED) ## Train with 10, 100 and 1000 samples per weight update.
+figure7: $(INSTALLED) ## Train the small network at small to large tau.
+figure8: $(INSTALLED) ## Train with constant and scoped tau.
+section61: $(INSTALLED) ## Train both networks for 5 epochs by SGD.
+all theory table1 figure4 figure5 figure6 figure7 figure8 section61:
+	$(RUN) -m reproduce $@ $(MAKING)
+
+table2: $(INSTALLED) ## Time a weight update of every method, one run at a time.
+	$(RUN) -m reproduce table2 $(if $(QUICK),--quick) $(ARGS)
 
 figure1: $(INSTALLED) ## Draw Figure 1: local entropy of a toy landscape.
 figure2: $(INSTALLED) ## Draw Figure 2: heat regularization of a toy landscape.
 figure3: $(INSTALLED) ## Draw Figure 3: mean-seeking and mode-seeking Gaussians.
-figure1 figure2 figure3:
+figures: $(INSTALLED) ## Draw every table and figure that has records; trains nothing.
+claims: $(INSTALLED) ## Say, claim by claim, what holds, from the records there are.
+figure1 figure2 figure3 figures claims:
 	$(RUN) -m reproduce $@ $(ARGS)
 
-figures: $(INSTALLED) ## Draw the figures from the records there are.
-	$(RUN) -m reproduce figures $(ARGS)
+verify: $(INSTALLED) ## Recompute a part of the committed reference run and compare.
+	$(RUN) -m reproduce verify $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+
+reference: $(INSTALLED) ## Copy the records of everything into the reference run.
+	$(RUN) -m reproduce reference $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 	$(RUN) -m reproduce benchmark $(ARGS)
