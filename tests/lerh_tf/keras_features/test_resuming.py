@@ -97,3 +97,22 @@ def test_new_process_goes_on_bit_identically(name: str, runs: tuple[list[Array],
         assert len(found.files) == len(expected)
         for actual, value in zip(found.values(), expected, strict=True):
             np.testing.assert_array_equal(actual, value)
+
+
+def test_keras_saves_the_state_of_no_seed(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5, seed=1)])
+    model.add(keras.layers.Dense(1))
+    model.compile("sgd", "mse")
+    model.optimizer.build(model.trainable_variables)
+    fit(model, X, Y)
+    others = [keras.models.clone_model(model) for _ in range(2)]
+    model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
+    tf.train.Checkpoint(model=model).write(str(tmp_path / "checkpoint"))
+    others[0].load_weights(tmp_path / "model.weights.h5")
+    tf.train.Checkpoint(model=others[1]).read(str(tmp_path / "checkpoint"))
+    for found in (keras.models.load_model(tmp_path / "model.keras"), *others):
+        np.testing.assert_array_equal(found.layers[1].kernel.numpy(), model.layers[1].kernel)
+        (seed,) = found.non_trainable_variables
+        (trained,) = model.non_trainable_variables
+        assert not np.array_equal(seed.numpy(), trained.numpy())
