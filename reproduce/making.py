@@ -51,21 +51,21 @@ def timing_jobs(timing: table2.Timing, data_dir: Path | None) -> JobsOf:
 def everything(
     seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
 ) -> list[Job]:
-    """Returns the runs of every table and figure, those of Table 2 apart."""
+    """Returns the runs of every table and figure, each once, those of Table 2 apart."""
     measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
     trained = [
         training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
         for one in TRAINING
     ]
     builders: list[JobsOf] = [measured, *map(illustration_jobs, ILLUSTRATIONS), *trained]
-    return list(chain.from_iterable(build(execution) for build in builders))
+    jobs = chain.from_iterable(build(execution) for build in builders)
+    return list({job.run.key: job for job in jobs}.values())
 
 
 def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[Job]:
     """Returns the runs of the reference: everything at the paper's budget, Table 2 included."""
-    jobs = everything(seeds, False, None, execution)
-    jobs += timing_jobs(table2.PROTOCOL, None)(execution)
-    return list({job.run.key: job for job in jobs}.values())
+    timed = timing_jobs(table2.PROTOCOL, None)(execution)
+    return everything(seeds, False, None, execution) + timed
 
 
 def verified_jobs(data_dir: Path | None, execution: Mapping[str, Any]) -> list[Job]:

@@ -31,7 +31,7 @@ class Plan:
     """What an invocation makes and how; pickles, so that every process builds the same jobs.
 
     Args:
-        jobs_of: Takes how a process executes to the runs, in order.
+        jobs_of: Takes how a process executes to the runs, in order, each once.
         threads: Threads per run.
         output: Folder of the records.
         before_first: Called in each process that makes a run, ahead of its first.
@@ -43,11 +43,10 @@ class Plan:
     before_first: Callable[[], object]
 
     def jobs(self) -> list[Job]:
-        """Loads TensorFlow into this process and returns the jobs, each run once."""
+        """Loads TensorFlow into this process and returns the jobs."""
         from reproduce import environment
 
-        jobs = self.jobs_of(environment.prepare(self.threads))
-        return list({job.run.key: job for job in jobs}.values())
+        return self.jobs_of(environment.prepare(self.threads))
 
 
 def run_missing(

@@ -1,0 +1,87 @@
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce import paper
+from reproduce.data import Mnist
+from reproduce.experiments import table2
+from reproduce.experiments.table2 import PROTOCOL, QUICK, Timing
+from reproduce.protocols import TABLE1
+from reproduce.records import Record, Store
+from tests.reproduce._examples import ENVIRONMENT, stripes
+
+EXECUTION = {"threads": 2, "device": "cpu", "jit_compile": False}
+
+
+def _save(store: Store, timing: Timing, seconds: Mapping[str, float]) -> None:
+    for job in table2.jobs(timing, stripes, EXECUTION):
+        if job.run.case in seconds:
+            median = seconds[job.run.case]
+            timings: dict[str, Any] = {
+                "updates": job.steps,
+                "first_update_seconds": 2.5,
+                "median_update_seconds": median,
+            }
+            store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}), timings)
+
+
+def test_jobs_time_table1s_methods_in_both_ways_and_sgd_once() -> None:
+    runs = {
+        job.run.case: job.run.configuration for job in table2.jobs(PROTOCOL, stripes, EXECUTION)
+    }
+    assert list(runs) == [
+        "sgd.subspace", "is.subspace", "sgld.subspace", "hr.subspace",
+        "is.plain", "sgld.plain", "hr.plain",
+    ]  # fmt: skip
+    assert runs["is.plain"]["execution"]["subspace"] is False
+    assert runs["is.plain"]["training"]["updates"] == 21
+    assert runs["sgld.subspace"]["training"]["updates"] == 101
+    named = TABLE1.cases()["sgld"].configuration()["method"]
+    assert runs["sgld.plain"]["method"] == named
+
+
+def test_table_shows_medians_ratios_and_the_papers(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    _save(store, PROTOCOL, {"sgd.subspace": 0.002, "is.plain": 3.0, "is.subspace": 0.1})
+    text, written = table2.render(store, PROTOCOL, tmp_path)
+    (plain,) = [line for line in text.splitlines() if line.startswith("| IS ") and "plain" in line]
+    cells = [cell.strip() for cell in plain.strip("|").split("|")]
+    assert cells == ["IS", "plain", "3.0000", "1,500", "2.50", "20", "6.2504", "1,953"]
+    assert "2 threads on a processor" in text
+    assert "NOT enough" not in text
+    read = pd.read_csv(written[1]).set_index(["method", "kernels"])
+    assert read.loc[("is", "subspace"), "ratio_to_sgd"] == pytest.approx(50.0)
+    assert read.loc[("hr", "plain"), "paper_seconds"] == paper.TABLE2["hr"]
+    assert pd.isna(read.loc[("hr", "plain"), "seconds"])
+    assert "missing" in text
+
+
+def test_records_without_their_seconds_or_of_another_budget_are_left_out(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    _save(store, QUICK, {"sgd.subspace": 0.002})
+    assert table2.has_records(store, QUICK)
+    assert not table2.has_records(store, PROTOCOL)
+    assert "**NOT enough updates for a median" in table2.render(store, QUICK, tmp_path)[0]
+    (sidecar,) = (tmp_path / "timings").rglob("*.json")
+    sidecar.write_text("{")
+    assert not table2.has_records(store, QUICK)
+
+
+def test_seconds_stand_in_the_timings_alone() -> None:
+    def data() -> Mnist:
+        small = stripes()
+        images, labels = (
+            np.concatenate([part] * 10) for part in (small.test_images, small.test_labels)
+        )
+        return Mnist(small.train_images, small.train_labels, images, labels)
+
+    jobs = table2.jobs(Timing({"auto": 1, "false": 1}), data, EXECUTION)
+    (job,) = [job for job in jobs if job.run.case == "sgd.subspace"]
+    first, second = (job.execute(lambda steps: None) for _ in range(2))
+    assert first[0] == second[0]
+    assert first[1]["updates"] == 2
+    assert first[1]["median_update_seconds"] > 0.0

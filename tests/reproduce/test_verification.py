@@ -1,0 +1,122 @@
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reproduce import cli, making, verification
+from reproduce.experiments import gaussians, table1
+from reproduce.protocols import TABLE1, Training
+from reproduce.records import Record, Store
+from reproduce.runner import Job
+from reproduce.verification import DIFFERS, IDENTICAL, MISSING, WITHIN, compare
+from tests.reproduce._examples import record, stripes
+
+EXECUTION = {"threads": 2, "device": "cpu", "jit_compile": False}
+OURS = record(TABLE1, "is", 0, {0: 0.1, 500: 0.8})
+
+
+@pytest.fixture
+def reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(verification, "REFERENCE", tmp_path / "reference")
+    return Store(tmp_path / "reference", warn=pytest.fail)
+
+
+def _changed(accuracy: float, loss: Any = None, environment: Mapping[str, Any] = {}) -> Record:
+    curve = {"update": [0, 500], "accuracy": [0.1, accuracy], "loss": [None, loss]}
+    result = {**OURS.result, "curve": curve}
+    return replace(OURS, result=result, environment={**OURS.environment, **environment})
+
+
+def test_equal_versions_must_give_equal_bytes(reference: Store) -> None:
+    assert compare(OURS, reference).verdict == MISSING
+    reference.save(OURS, {})
+    assert compare(OURS, reference).verdict == IDENTICAL
+    assert compare(_changed(0.8001), reference).verdict == DIFFERS
+    assert not compare(_changed(0.8001), reference).is_good
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        (_changed(0.8, environment={"numpy": "3"}), WITHIN),
+        (_changed(0.819, environment={"numpy": "3"}), WITHIN),
+        (_changed(0.821, environment={"numpy": "3"}), DIFFERS),
+        (_changed(float("nan"), environment={"numpy": "3"}), DIFFERS),
+        (_changed(0.8, loss=0.1, environment={"numpy": "3"}), DIFFERS),
+    ],
+)
+def test_other_versions_must_give_numbers_within_bounds(
+    reference: Store, ours: Record, verdict: str
+) -> None:
+    reference.save(OURS, {})
+    compared = compare(ours, reference)
+    assert compared.verdict == verdict, compared.detail
+    assert ("curve" in compared.detail) == (ours.result != OURS.result)
+
+
+def test_other_threads_are_compared_within_bounds(reference: Store) -> None:
+    reference.save(OURS, {})
+    assert compare(record(TABLE1, "is", 0, {0: 0.1, 500: 0.81}, threads=1), reference).is_good
+
+
+def test_verified_are_a_few_runs_of_the_whole() -> None:
+    jobs = making.verified_jobs(None, EXECUTION)
+    trained = [job.run.case for job in jobs if job.run.experiment == "training"]
+    assert trained == list(verification.ROWS)
+    assert {job.run.experiment for job in jobs} == {"training", "theory", gaussians.NAME}
+    keys = {job.run.key for job in making.reference_jobs((0, 1), EXECUTION)}
+    assert {job.run.key for job in jobs} < keys
+
+
+def test_copied_records_are_whole_and_missing_ones_named(tmp_path: Path, reference: Store) -> None:
+    source = Store(tmp_path / "results", warn=pytest.fail)
+    source.save(OURS, {"seconds": 1.0})
+    cases = TABLE1.with_methods(("sgd", "is"))
+    jobs = table1.jobs(cases, (0,), {**EXECUTION, "subspace": "auto"}, pytest.fail)
+    copied, missing = verification.copy(jobs, source, reference)
+    assert ([job.run.case for job in copied], [job.run.case for job in missing]) == (
+        ["is"],
+        ["sgd"],
+    )
+    assert reference.path(OURS.run).read_bytes() == source.path(OURS.run).read_bytes()
+    assert reference.timings(OURS.run) == {"seconds": 1.0}
+
+
+def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
+    tmp_path: Path,
+    reference: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def make(jobs_of: object, threads: int, processes: int, output: Path, *rest: object) -> int:
+        Store(output, warn=pytest.fail).save(OURS, {})
+        return 0
+
+    monkeypatch.setattr("reproduce.commands.make", make)
+    assert cli.main(["verify", "--jobs", "2"]) == 1
+    assert MISSING in capsys.readouterr().out
+    reference.save(OURS, {})
+    assert cli.main(["verify"]) == 0
+    assert "1 of 1 runs confirm the reference" in capsys.readouterr().out
+    reference.save(_changed(0.5), {})
+    assert cli.main(["verify"]) == 1
+    assert DIFFERS in capsys.readouterr().out
+
+
+def test_recomputed_runs_confirm_their_own_reference(reference: Store) -> None:
+    tiny = Training(updates=4, test_images=50, evaluate_every=2, tabulated=(4,))
+    cases = replace(TABLE1, training=tiny).with_methods(("sgd",))
+    execution = {**EXECUTION, "threads": 0, "subspace": "auto"}
+    for seed in (0, 1):
+        first, second = (
+            _record(table1.jobs(cases, (seed,), execution, stripes)[0]) for _ in range(2)
+        )
+        reference.save(first, {})
+        assert compare(second, reference).verdict == IDENTICAL
+
+
+def _record(job: Job) -> Record:
+    result, _ = job.execute(lambda steps: None)
+    return Record(job.run, {"numpy": "2"}, result)
