@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 SEEDS ?=
-JOBS ?=
+JOBS ?= 2
 ARGS ?=
 QUICK ?=
 

@@ -125,15 +125,15 @@ def test_unfit_interpreter_is_refused_and_named(checkout: Checkout) -> None:
 
 def test_experiments_get_their_arguments(checkout: Checkout) -> None:
     checkout.make("venv", f"PYTHON={checkout.python}")
-    assert checkout.make("table1") == (0, ["-m reproduce table1"])
-    words = ("SEEDS=5 6", "QUICK=1", "ARGS=--methods sgd")
-    expected = "-m reproduce table1 --seeds 5 6 --quick --methods sgd"
+    assert checkout.make("table1") == (0, ["-m reproduce table1 --jobs 2"])
+    words = ("SEEDS=5 6", "JOBS=3", "QUICK=1", "ARGS=--methods sgd")
+    expected = "-m reproduce table1 --seeds 5 6 --jobs 3 --quick --methods sgd"
     assert checkout.make("table1", *words) == (0, [expected])
     assert checkout.make("figures") == (0, ["-m reproduce figures"])
-    assert checkout.make("all", "JOBS=2", "SEEDS=0") == (0, ["-m reproduce all --seeds 0 --jobs 2"])
-    assert checkout.make("figure7", "JOBS=2") == (0, ["-m reproduce figure7 --jobs 2"])
-    assert checkout.make("verify", "JOBS=2") == (0, ["-m reproduce verify --jobs 2"])
-    assert checkout.make("table2", "JOBS=2", "QUICK=1") == (0, ["-m reproduce table2 --quick"])
+    assert checkout.make("all", "SEEDS=0") == (0, ["-m reproduce all --seeds 0 --jobs 2"])
+    assert checkout.make("figure7", "JOBS=1") == (0, ["-m reproduce figure7 --jobs 1"])
+    assert checkout.make("verify") == (0, ["-m reproduce verify --jobs 2"])
+    assert checkout.make("table2", "QUICK=1") == (0, ["-m reproduce table2 --quick"])
 
 
 def test_nothing_of_the_calling_environment_is_used(checkout: Checkout) -> None:

@@ -80,7 +80,7 @@ class Threads:
     """How a run executes.
 
     Args:
-        threads: Threads per run; other numbers round differently, recorded apart. [default: 2]
+        threads: Threads per run; other numbers round differently, recorded apart. [default: 1]
     """
 
     threads: Annotated[int, integers_only] = DEFAULT_THREADS

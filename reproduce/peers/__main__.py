@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, CycloptsError, Parameter, Token
 
 from reproduce import checks
-from reproduce.environment import DEFAULT_THREADS
 from reproduce.peers.processes import WorkerError
 from reproduce.peers.results import Results
 from reproduce.peers.session import Plan, Session
@@ -23,6 +22,7 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 _OUTPUT, _QUICK_OUTPUT, _FIGURES = Path("results/peers"), Path("results/peers-quick"), "figures"
 _REPEATS, _QUICK_REPEATS = 9, 2
+_THREADS = 2
 
 _several = Parameter(consume_multiple=True, negative=(), show_default=False)
 _single = Parameter(negative=(), show_default=False)
@@ -63,7 +63,7 @@ def peers(
     curves: bool = True,
     quick: Annotated[bool, _single] = False,
     synthetic: Annotated[bool, _single] = False,
-    threads: Annotated[int, _integer_only] = DEFAULT_THREADS,
+    threads: Annotated[int, _integer_only] = _THREADS,
     repeats: Annotated[int | None, _integer_only] = None,
     output: Annotated[Path | None, _single] = None,
     figures_dir: Annotated[Path | None, _single] = None,
