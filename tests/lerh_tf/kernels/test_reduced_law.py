@@ -47,6 +47,19 @@ def flat_network(weights: Weights) -> tf.Tensor:
     return 1e-9 * network(weights)
 
 
+# Rows 0 and 2 of the table are seen; the third coordinate stands for nothing.
+INDICES = [2, 0, 2]
+
+
+def embedding(weights: Weights) -> tf.Tensor:
+    A, b = weights
+    h = tf.tanh(tf.gather(A, tf.constant(INDICES)))
+    return 3.0 * tf.reduce_mean((tf.linalg.matvec(h, b) - [*Y, 1.0]) ** 2)
+
+
+BASES = {embedding: np.eye(4)[[0, 2, 1, 3]]}
+
+
 class Draws(NamedTuple):
     """Per repetition, [REPETITIONS, ...]: (mean, chain end) in the basis and the diagnostics."""
 
@@ -96,12 +109,13 @@ def draw(kernel: Kernel, is_reduced: bool, loss: Any = network) -> Draws:
         return tf.map_fn(once, tf.range(REPETITIONS), fn_output_signature=signature)
 
     displacement, chain, error = tf.nest.map_structure(lambda t: t.numpy(), repeated())
-    parts = [part for d in (displacement, chain) if d for part in _in_basis(*d)]
+    basis = BASES.get(loss, BASIS)
+    parts = [part for d in (displacement, chain) if d for part in _in_basis(basis, *d)]
     return Draws(np.concatenate(parts, 1), error)
 
 
-def _in_basis(A: Array, b: Array) -> list[Array]:
-    rotated = np.einsum("ij,njk->nik", BASIS, A)
+def _in_basis(basis: Array, A: Array, b: Array) -> list[Array]:
+    rotated = np.einsum("ij,njk->nik", basis, A)
     return [rotated.reshape(len(A), -1), b]
 
 
@@ -140,6 +154,15 @@ KERNELS: dict[str, Kernel] = {
 def test_reduced_kernel_has_the_law_of_the_plain_one(name: str) -> None:
     plain, reduced = (drawn(KERNELS[name], is_reduced) for is_reduced in (False, True))
     assert distance(plain.features, reduced.features) < STANDARD_ERRORS
+
+
+@pytest.mark.parametrize("name", ["sgld", "importance-sampling"])
+def test_rows_of_an_embedding_have_the_law_of_the_plain_kernel(name: str) -> None:
+    plain, reduced = (draw(KERNELS[name], is_reduced, embedding) for is_reduced in (False, True))
+    assert distance(plain.features, reduced.features) < STANDARD_ERRORS
+    # No row is taken for another one.
+    swapped = reduced.features[:, [2, 3, 0, 1, *range(4, reduced.features.shape[1])]]
+    assert distance(plain.features, swapped) > STANDARD_ERRORS
 
 
 def test_comparison_looks_at_both_parts_and_across() -> None:
