@@ -14,11 +14,10 @@ import tensorflow as tf
 from lerh_tf import SGLD, LocalEntropy, Temperatures
 from tests.lerh_tf.keras_features._descent import Array
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_loops"),
-    # Keras itself converts its variables in a way that NumPy 2 deprecates.
-    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning"),
-]
+# Keras itself converts its variables in a way that NumPy 2 deprecates.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't:DeprecationWarning"
+)
 
 FORMATS = ("keras", "weights", "checkpoint", "checkpoint-before-build")
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,9 +68,14 @@ def restored(name: str, folder: Path) -> keras.Model:
     return model
 
 
+def plain_loops() -> Any:
+    """What the fixture of this name does, in both processes: compiled loops round otherwise."""
+    return mock.patch("lerh_tf._compilation.is_compilable", return_value=False)
+
+
 def go_on(folder: Path) -> None:
-    """What the new process does; it leaves inner loops to TensorFlow, as `plain_loops` does."""
-    with mock.patch("lerh_tf._compilation.is_compilable", lambda objective: False):
+    """What the new process does."""
+    with plain_loops():
         for name in FORMATS:
             model = restored(name, folder)
             fit(model, X[4:], Y[4:])
@@ -82,10 +86,11 @@ def go_on(folder: Path) -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Array], Path]:
     """The uninterrupted training's state, and the folder with those of the others."""
     folder = tmp_path_factory.mktemp("half way")
-    model = compiled()
-    fit(model, X[:4], Y[:4])
-    save(model, folder)
-    fit(model, X[4:], Y[4:])
+    with plain_loops():
+        model = compiled()
+        fit(model, X[:4], Y[:4])
+        save(model, folder)
+        fit(model, X[4:], Y[4:])
     module = "tests.lerh_tf.keras_features.test_resuming"
     script = f"import sys, pathlib, {module} as m; m.go_on(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", script, str(folder)], cwd=ROOT, check=True)
