@@ -18,7 +18,7 @@ _LARGEST_BLOCK = 1024
 # What the evaluations of one block may hold at once, by tensors of the model's forward pass.
 _EVALUATION_FLOATS = 2**24
 
-# Giles (2010), Table 5: sqrt(2) erfinv(u) / u as polynomials of -log(1 - u^2).
+# Giles (2010), Table 5: erfinv(u) / u as polynomials of w = -log(1 - u^2), of its root from 5 on.
 _CENTRE = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
     *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
@@ -122,8 +122,8 @@ def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
 def _quantile_32(bits: tf.Tensor) -> tf.Tensor:
     """Returns z with P(|Z| > |z|) = t, where the sign and t are int32 bits.
 
-    To 3e-7 relative up to 5 and 4e-4 up to 6.3, the largest |z|. Bits give t, not 1 - t: small t
-    keep their digits, and the tails go as far as 32 bits can.
+    To 5e-7 relative and 1e-7 up to 5, and to 4e-4 relative up to 6.3, the largest |z|. Bits give
+    t, not 1 - t: small t keep their digits, and the tails go as far as 32 bits can.
     """
     t = (tf.cast(tf.bitwise.bitwise_and(bits, 2**31 - 1), tf.float32) + 0.5) * 2.0**-31
     w = -tf.math.log(t * (2.0 - t))

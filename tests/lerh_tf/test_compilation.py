@@ -175,16 +175,21 @@ MEMORY = """
 import resource
 import keras
 import numpy as np
-from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
+from lerh_tf import SGLD, HeatRegularization, ImportanceSampling, LocalEntropy, RobbinsMonro
 
-def peak(sampler):
+def peak(optimizer):
     model = keras.Sequential([keras.Input((100,)), keras.layers.Dense(25), keras.layers.Dense(1)])
-    model.compile(LocalEntropy(0.01, sampler, seed=0), "mse")
+    model.compile(optimizer, "mse")
     model.fit(np.ones((20, 100)), np.ones((20, 1)), batch_size=20, verbose=0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-for kernel in (SGLD, ImportanceSampling):
-    print("growth", -peak(kernel(1000)) + peak(kernel(100_000)))
+OPTIMIZERS = (
+    lambda n: LocalEntropy(0.01, SGLD(n), seed=0),
+    lambda n: LocalEntropy(0.01, ImportanceSampling(n), seed=0),
+    lambda n: HeatRegularization(0.01, RobbinsMonro(1, n), seed=0),
+)
+for make in OPTIMIZERS:
+    print("growth", -peak(make(1000)) + peak(make(100_000)))
 """
 
 
@@ -194,5 +199,5 @@ def test_memory_does_not_grow_with_samples() -> None:
     child = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True)
     assert child.returncode == 0, child.stderr
     growths = [float(line.split()[1]) for line in child.stdout.splitlines() if "growth" in line]
-    assert len(growths) == 2
+    assert len(growths) == 3
     assert max(growths) < 100.0

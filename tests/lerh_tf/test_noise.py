@@ -82,10 +82,21 @@ def test_it_ignores_the_global_seed() -> None:
     np.testing.assert_array_equal(one(samples=10), before)
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 @pytest.mark.parametrize("samples", [1, 2, 5, 63])
-def test_fewer_samples_are_the_first_ones(samples: int) -> None:
-    for few, many in zip(draw(block=2, samples=samples), draw(block=2, samples=64), strict=True):
+def test_fewer_samples_are_the_first_ones(samples: int, dtype: tf.DType, jit_compile: bool) -> None:
+    position: dict[str, Any] = {"block": 2, "dtype": dtype, "jit_compile": jit_compile}
+    pairs = zip(draw(samples=samples, **position), draw(samples=64, **position), strict=True)
+    for few, many in pairs:
         np.testing.assert_array_equal(few, many[:samples])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_a_step_compiled_as_a_whole_draws_the_same(dtype: tf.DType) -> None:
+    position: dict[str, Any] = {"seed": 3, "update": 5, "block": 7, "dtype": dtype}
+    for a, b in zip(draw(**position), draw(jit_compile=True, **position), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 POSITIONS: list[dict[str, int]] = [
