@@ -53,7 +53,7 @@ def _makes_integers(node: Any) -> bool:
 def compiled(function: Function, objective: Objective) -> Function:
     """Returns `function` compiled by XLA where the loss allows it, else as it is.
 
-    Random numbers stay outside: on CPUs XLA draws them at half the speed and makes others of them.
+    Random bits stay outside: on CPUs XLA draws them at half the speed.
 
     Args:
         function: takes and returns nests of tensors; evaluates the loss.

@@ -53,8 +53,8 @@ def working_dtype(dtype: tf.DType) -> tf.DType:
 def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> int | tf.Tensor:
     """Returns how many samples one block holds; a tensor where a static shape is not known.
 
-    It depends on the model and the minibatch's shape only, so that the noise of sample j is the
-    same however many samples are drawn.
+    It depends on the model and the minibatch's shape only, so that in Algorithms 3 and 4 the noise
+    of sample j is the same however many samples are drawn.
 
     Args:
         anchor: one tensor per variable, of the shape of its noise.
@@ -111,7 +111,7 @@ class PhiloxNoise:
         return _normal(bits)
 
 
-# Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs three times
+# Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs two to three
 # both, and XLA's random bits more than that.
 @tf.function(jit_compile=True, autograph=False)
 def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
