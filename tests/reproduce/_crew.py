@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from reproduce import cli, commands, environment, parallel, runner
 from reproduce.parallel import Plan
@@ -75,5 +76,5 @@ if __name__ == "__main__":
         run(Path(folder), float(seconds), int(processes), list(map(int, seeds)))
         sys.exit(0)
 
-    commands.train = train
-    sys.exit(cli.main(["table1"]))
+    with mock.patch.object(commands, "train", train):
+        sys.exit(cli.main(["table1"]))
