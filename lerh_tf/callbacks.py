@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from lerh_tf._checks import positive_float
 from lerh_tf.optimizers.base import GaussianApproximation
@@ -147,4 +148,4 @@ def _told(optimizer: GaussianApproximation) -> dict[str, float]:
 
 
 def _value(tau: Any) -> float:
-    return float(keras.ops.convert_to_numpy(tau))
+    return float(tf.convert_to_tensor(tau).numpy())

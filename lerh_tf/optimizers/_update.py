@@ -62,11 +62,13 @@ class Step(NamedTuple):
         tau: scalar tensor.
         rate: scalar tensor, the learning rate.
         loss_scale: what Keras believes the loss was multiplied by, and divides g by.
+        decay: Keras's weight decay, which takes rate * decay * x first.
     """
 
     tau: tf.Tensor
     rate: tf.Tensor
     loss_scale: float
+    decay: float
 
     @property
     def has_valid_tau(self) -> tf.Tensor:
@@ -92,7 +94,10 @@ class Step(NamedTuple):
         ]
 
     def _reached(self, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        gradients = self.gradients(estimate, anchor)
         return [
-            x - tf.cast(self.rate, x.dtype) * g / tf.cast(self.loss_scale, x.dtype)
-            for x, g in zip(anchor, self.gradients(estimate, anchor), strict=True)
+            x
+            - tf.cast(self.rate, x.dtype) * (g / tf.cast(self.loss_scale, x.dtype))
+            - x * tf.cast(self.decay, x.dtype) * tf.cast(self.rate, x.dtype)
+            for x, g in zip(anchor, gradients, strict=True)
         ]

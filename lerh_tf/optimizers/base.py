@@ -24,14 +24,14 @@ from lerh_tf.optimizers._chain import Chain
 from lerh_tf.optimizers._diagnostics import Diagnostics, measured
 from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, end_update
 from lerh_tf.optimizers._failures import POLICIES, Failures
-from lerh_tf.optimizers._replicas import replicas, whole
-from lerh_tf.optimizers._restored import RestoredOptimizer
+from lerh_tf.optimizers._keras_optimizer import KerasOptimizer
+from lerh_tf.optimizers._replicas import whole
 from lerh_tf.optimizers._update import Draw, Step
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
 
-class GaussianApproximation(RestoredOptimizer):
+class GaussianApproximation(KerasOptimizer):
     """x_{k+1} = m, the mean of the Gaussian nearest to q_{x_k,tau}.
 
     The update reaches Keras as the gradient g = (x - m) / tau and is x -= learning_rate * g, so
@@ -221,7 +221,7 @@ class GaussianApproximation(RestoredOptimizer):
                 self._chain.keep(estimate.chain, indices)
             gradients = iter(self._step_to_mean().gradients(estimate, anchor))
             of_all = [next(gradients) if is_used else None for is_used in objective.is_used]
-            self._apply_unless(tf.reduce_any(fails), of_all, variables)
+            self.apply_unless(tf.reduce_any(fails), of_all, variables)
 
     @tf.autograph.experimental.do_not_convert
     def step(
@@ -300,8 +300,13 @@ class GaussianApproximation(RestoredOptimizer):
     def update_step(
         self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
     ) -> None:
-        """Takes one step: x -= learning_rate * g."""
-        self.assign_sub(variable, tf.cast(learning_rate, gradient.dtype) * gradient)
+        """Takes one step: x -= learning_rate * g, but where that is no finite number.
+
+        Clipping and accumulating may make a gradient infinite or NaN that was finite.
+        """
+        step = tf.cast(learning_rate, gradient.dtype) * gradient
+        finite = tf.math.is_finite(step)
+        self.assign_sub(variable, tf.where(finite, step, tf.zeros_like(step)))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the kernel."""
@@ -324,30 +329,13 @@ class GaussianApproximation(RestoredOptimizer):
         """Returns the optimizer that `get_config` described."""
         return cls(**deserialized(config, custom_objects))
 
-    def _apply_unless(
-        self,
-        fails: tf.Tensor,
-        gradients: Sequence[tf.Tensor | None],
-        variables: Sequence[Variable],
-    ) -> None:
-        """Makes Keras's update; where it `fails`, only counts it, so that nothing decays either."""
-        apply = super().apply
-        if self.gradient_accumulation_steps or replicas() > 1:
-            apply(gradients, variables)
-            return
-
-        def count() -> None:
-            self._iterations.assign_add(1)
-
-        tf.cond(fails, count, lambda: apply(gradients, variables))
-
     def _draw(self) -> Draw:
         update = tf.convert_to_tensor(native(self._iterations))
         return Draw(self._kernel, self._seed, update, tf.convert_to_tensor(self.tau))
 
     def _step_to_mean(self) -> Step:
         tau, rate = tf.convert_to_tensor(self.tau), tf.convert_to_tensor(self.learning_rate)
-        return Step(tau, rate, self.loss_scale_factor or 1.0)
+        return Step(tau, rate, self.loss_scale_factor or 1.0, self.weight_decay or 0.0)
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
         if not self._subspace or not isinstance(objective, ReplayedLoss):

@@ -22,11 +22,9 @@ from lerh_tf import (
 )
 from tests.lerh_tf._regression import assert_equal, compiled, data, network
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_loops"),
-    # Keras itself converts its variables in a way that NumPy 2 deprecates.
-    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning"),
-]
+pytestmark = pytest.mark.usefixtures("plain_loops")
+# Keras's files and its TensorBoard callback convert variables in a way that NumPy 2 deprecates.
+saving = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning")
 
 BATCHES, EPOCHS, SAMPLES = 2, 2, 40
 NAMES = {
@@ -69,6 +67,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "seen": seen, "history": history.history}
 
 
+@saving
 def test_batch_logs_are_the_update_s_diagnostics(logged: dict[str, Any]) -> None:
     seen = logged["seen"]
     for logs, found in zip(seen.logs, seen.diagnostics, strict=True):
@@ -84,11 +83,13 @@ def means(seen: Seen, name: str) -> list[float]:
     return list(values.reshape(EPOCHS, BATCHES).mean(1))
 
 
+@saving
 def test_history_has_the_epochs_means(logged: dict[str, Any]) -> None:
     for name in NAMES:
         assert logged["history"][name] == pytest.approx(means(logged["seen"], name))
 
 
+@saving
 def test_csv_logger_has_them(logged: dict[str, Any]) -> None:
     with (logged["folder"] / "log.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -96,6 +97,7 @@ def test_csv_logger_has_them(logged: dict[str, Any]) -> None:
         assert [float(row[name]) for row in rows] == pytest.approx(means(logged["seen"], name))
 
 
+@saving
 def test_tensorboard_has_them(logged: dict[str, Any]) -> None:
     found: dict[str, list[float]] = {}
     (path,) = (logged["folder"] / "board" / "train").glob("events*")
@@ -229,6 +231,7 @@ def test_update_without_an_effective_sample_counts_as_one_with_one() -> None:
     assert float(optimizer.tau.numpy()) == pytest.approx(expected, rel=1e-5)
 
 
+@saving
 def test_training_that_was_saved_goes_on(tmp_path: Path) -> None:
     model = compiled(importance())
     fit(model, AdaptTau(), epochs=1)

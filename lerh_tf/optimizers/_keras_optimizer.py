@@ -1,4 +1,4 @@
-"""An optimizer that survives `pickle` and `copy.deepcopy` with its state."""
+"""Keras's optimizer, mended: its copies keep their state, its graphs are let go, it can skip."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,11 @@ import keras
 import tensorflow as tf
 
 from lerh_tf.objective import Variable
+from lerh_tf.optimizers._replicas import replicas
 
 
-class RestoredOptimizer(keras.optimizers.Optimizer):
-    """An optimizer whose saved state waits for the weights that it belongs to.
+class KerasOptimizer(keras.optimizers.Optimizer):
+    """Keras's optimizer with a saved state that waits for the weights it belongs to.
 
     `pickle` and `copy.deepcopy` restore an optimizer before it is built. What exists then
     (iteration, learning rate, tau) has its value at once, the rest at `build`. Keras itself drops
@@ -57,3 +58,36 @@ class RestoredOptimizer(keras.optimizers.Optimizer):
         with tf.init_scope():
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
+
+    def apply_unless(
+        self,
+        skip: tf.Tensor,
+        gradients: Sequence[tf.Tensor | None],
+        variables: Sequence[Variable],
+    ) -> None:
+        """Makes Keras's update, or only counts it, so that nothing decays either.
+
+        A part of an update, by accumulation or on one of several replicas, is never skipped: its
+        gradients are to be zero.
+
+        Args:
+            skip: scalar bool tensor.
+            gradients: one per variable; None where there is none.
+            variables: the weights to move.
+        """
+        apply = super().apply
+        if self.gradient_accumulation_steps or replicas() > 1:
+            apply(gradients, variables)
+            return
+
+        def count() -> None:
+            self._iterations.assign_add(1)
+
+        tf.cond(skip, count, lambda: apply(gradients, variables))
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
+        """Adds up the replicas' gradients."""
+        # TensorFlow's sum registers a gradient function per graph, which keeps the graph for good.
+        if replicas() == 1:
+            return grads_and_vars
+        return super()._all_reduce_sum_gradients(grads_and_vars)

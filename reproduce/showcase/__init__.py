@@ -1,0 +1,1 @@
+"""What the library can do beyond the paper, measured on MNIST."""
