@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reproduce.claims.evidence import Evidence, MissingError
+from reproduce.claims.evidence import Evidence
+from reproduce.claims.measures import MissingError
 
 HOLDS, FAILS, MISSING = "holds", "does not hold", "not measured yet"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reproduce.claims.measures import Curves
+from reproduce.claims.measures import Curves, MissingError
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS
 from reproduce.protocols import Case, Comparison, Method, Training
@@ -11,10 +11,6 @@ from reproduce.records import Record, Store
 from reproduce.summary import summarise
 from reproduce.theory import table
 from reproduce.theory.protocol import THEORY
-
-
-class MissingError(Exception):
-    """There is no record of what a claim is about."""
 
 
 @dataclass

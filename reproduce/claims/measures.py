@@ -15,6 +15,10 @@ LAST = 50
 """The end of training is its last so many updates."""
 
 
+class MissingError(Exception):
+    """There is no record of what a claim is about."""
+
+
 @dataclass(frozen=True)
 class Number:
     """A mean over seeds.
@@ -29,9 +33,10 @@ class Number:
     error: float | None
     seeds: int
 
-    def __str__(self) -> str:
-        spread = "" if self.error is None else f" ± {self.error:.3f}"
-        return f"{self.value:.3f}{spread}"
+    def __format__(self, form: str) -> str:
+        form = form or ".3f"
+        spread = "" if self.error is None else f" ± {self.error:{form}}"
+        return f"{self.value:{form}}{spread}"
 
 
 def over_seeds(values: Sequence[float]) -> Number:
@@ -49,10 +54,22 @@ def difference(measure: Callable[[Curve], float], ours: Curves, theirs: Curves) 
     """Returns how much a measure of ours exceeds theirs, seed by seed: both start alike.
 
     Raises:
-        StatisticsError: No seed is in both.
+        MissingError: No seed is in both.
     """
-    shared = [seed for seed in ours if seed in theirs]
-    return over_seeds([measure(ours[seed]) - measure(theirs[seed]) for seed in shared])
+    ours, theirs = shared([ours, theirs])
+    return over_seeds([measure(ours[seed]) - measure(theirs[seed]) for seed in ours])
+
+
+def shared(runs: Sequence[Curves]) -> list[Curves]:
+    """Returns the curves of those seeds that all have: other seeds start and see otherwise.
+
+    Raises:
+        MissingError: There is none.
+    """
+    seeds = [seed for seed in runs[0] if all(seed in one for one in runs)]
+    if not seeds:
+        raise MissingError
+    return [{seed: one[seed] for seed in seeds} for one in runs]
 
 
 def final(curve: Curve) -> float:
@@ -95,8 +112,12 @@ def linearity(curve: Curve) -> float:
 
 
 def largest_gap(ours: Curves, theirs: Curves) -> float:
-    """Returns the largest difference of the mean curves, at any update that both have."""
-    first, second = _mean_curve(ours), _mean_curve(theirs)
+    """Returns the largest difference of the mean curves, at any update that both have.
+
+    Raises:
+        MissingError: No seed is in both.
+    """
+    first, second = map(_mean_curve, shared([ours, theirs]))
     return max(abs(first[update] - second[update]) for update in first.keys() & second.keys())
 
 
@@ -105,5 +126,5 @@ def _ordered(curve: Curve) -> list[float]:
 
 
 def _mean_curve(curves: Curves) -> dict[int, float]:
-    shared = set.intersection(*(set(curve) for curve in curves.values()))
-    return {update: mean(curve[update] for curve in curves.values()) for update in shared}
+    updates = set.intersection(*(set(curve) for curve in curves.values()))
+    return {update: mean(curve[update] for curve in curves.values()) for update in updates}

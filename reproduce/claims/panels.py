@@ -16,9 +16,10 @@ from reproduce.claims.measures import (
     drop,
     each,
     final,
+    shared,
     within,
 )
-from reproduce.claims.training import SGLD_NOISES
+from reproduce.claims.training import NOISE_READINGS, SGLD_NOISES
 from reproduce.experiments import figure5, figure6, section61
 from reproduce.protocols import (
     VARIANTS,
@@ -35,7 +36,6 @@ REPORTED = 0.005
 """How near an accuracy of Section 6.1 must be."""
 
 _END = "the mean accuracy over the last 50 updates"
-NOISE = "the printed noise (R1) hides the gradient"
 
 _AFTER = figure5.PROTOCOL.panels["SGD, then each method"]
 _SAMPLED = next(iter(figure6.PROTOCOL.panels.values())).training
@@ -116,10 +116,10 @@ def _growing(title: str, methods: tuple[Method, ...], rule: str, reading: str) -
     """Faster and less noisy from each number of samples to the next."""
 
     def judge(evidence: Evidence) -> Judgement:
-        runs = [evidence.curves(_SAMPLED, method) for method in methods]
+        runs = shared([evidence.curves(_SAMPLED, method) for method in methods])
         whole = within(0, _SAMPLED.updates)
         speeds, falls = [each(whole, one) for one in runs], [each(drop, one) for one in runs]
-        shown = f"mean accuracy {_arrows(speeds)}; mean fall {_arrows(falls)}"
+        shown = f"mean accuracy {_arrows(speeds)}; mean fall {_arrows(falls, '.4f')}"
         return Judgement(shown, _ordered(speeds, 1) and _ordered(falls, -1))
 
     return Claim(7, title, "Section 6.4", rule, judge, reading)
@@ -142,15 +142,17 @@ def _sgld_gains(noise: str) -> Claim:
         "Section 6.4",
         f"a larger mean accuracy over training, and {_END} is larger",
         judge,
-        NOISE,
+        NOISE_READINGS[noise],
     )
 
 
 def _hr_slows(evidence: Evidence) -> Judgement:
-    runs = [evidence.curves(_SAMPLED, figure6.heat_regularization(s)) for s in (10, 100, 1000)]
+    runs = shared(
+        [evidence.curves(_SAMPLED, figure6.heat_regularization(s)) for s in (10, 100, 1000)]
+    )
     speeds = [each(within(0, _SAMPLED.updates), one) for one in runs]
     falls = [each(drop, one) for one in runs]
-    shown = f"mean accuracy {_arrows(speeds)}; mean fall {_arrows(falls)}"
+    shown = f"mean accuracy {_arrows(speeds)}; mean fall {_arrows(falls, '.4f')}"
     return Judgement(shown, _ordered(speeds, -1) and _ordered(falls, -1))
 
 
@@ -224,8 +226,8 @@ def _listed(ends: Mapping[str, float]) -> str:
     return "; ".join(f"{name} {end:.3f}" for name, end in ends.items())
 
 
-def _arrows(numbers: list[Number]) -> str:
-    return " → ".join(map(str, numbers))
+def _arrows(numbers: list[Number], form: str = ".3f") -> str:
+    return " → ".join(format(number, form) for number in numbers)
 
 
 def _ordered(numbers: list[Number], direction: int) -> bool:

@@ -12,10 +12,11 @@ from reproduce.claims.measures import (
     final,
     largest_gap,
     linearity,
+    shared,
     within,
 )
-from reproduce.claims.panels import LEVEL, NOISE, curves_of, sgld
-from reproduce.claims.training import SGLD_NOISES, STRAIGHT
+from reproduce.claims.panels import LEVEL, curves_of, sgld
+from reproduce.claims.training import NOISE_READINGS, SGLD_NOISES, STRAIGHT
 from reproduce.experiments import figure7, figure8
 from reproduce.protocols import LocalEntropyByImportanceSampling
 
@@ -36,13 +37,14 @@ _SCOPED = {
 
 
 def _taus(evidence: Evidence, method: str, taus: tuple[float, ...]) -> Mapping[float, Curves]:
-    return {
-        tau: evidence.curves(
+    runs = [
+        evidence.curves(
             _SMALL,
             LocalEntropyByImportanceSampling(tau) if method == "is" else sgld(method, tau=tau),
         )
         for tau in taus
-    }
+    ]
+    return dict(zip(taus, shared(runs), strict=True))
 
 
 _INTERVALS = tuple(figure7.TAUS.values())
@@ -66,7 +68,7 @@ def _small_tau(noise: str) -> Claim:
         "Section 6.5",
         f"at tau = 0.001, R² of a straight line at least {STRAIGHT}, and it ends below tau = 0.1",
         judge,
-        NOISE,
+        NOISE_READINGS[noise],
     )
 
 
@@ -83,7 +85,7 @@ def _saturates(noise: str) -> Claim:
         "Section 6.5",
         f"the mean curves of tau = 0.1 and 1 are never more than {NEAR} apart",
         judge,
-        NOISE,
+        NOISE_READINGS[noise],
     )
 
 
@@ -92,9 +94,11 @@ def _is_fails(evidence: Evidence) -> Judgement:
     ends = {tau: each(final, runs[tau]) for tau in _INTERVALS[0]}
     falls = {tau: each(drop, one) for tau, one in runs.items()}
     shown = "; ".join(
-        f"tau = {tau:g}: ends at {end}, falls {falls[tau]}" for tau, end in ends.items()
+        f"tau = {tau:g}: ends at {end}, falls {falls[tau]:.4f}" for tau, end in ends.items()
     )
-    variable = falls[_INTERVALS[0][0]].value > falls[_INTERVALS[1][-1]].value
+    last = _INTERVALS[1][-1]
+    shown += f"; tau = {last:g}: falls {falls[last]:.4f}"
+    variable = falls[_INTERVALS[0][0]].value > falls[last].value
     return Judgement(shown, variable and all(end.value < POOR for end in ends.values()))
 
 
@@ -157,7 +161,14 @@ def _scoped(statement: str, schedule: str, noise: str, rule: str, early: int, en
             kept = kept and (ahead.value > 0.0) == (early > 0)
         return Judgement(f"ahead of SGD by {ahead} on the way, {gap} at the end", kept)
 
-    return Claim(9, f"{statement} ({SGLD_NOISES[noise]})", "Section 6.5.1", rule, judge, NOISE)
+    return Claim(
+        9,
+        f"{statement} ({SGLD_NOISES[noise]})",
+        "Section 6.5.1",
+        rule,
+        judge,
+        NOISE_READINGS[noise],
+    )
 
 
 def _scopings(noise: str) -> tuple[Claim, ...]:

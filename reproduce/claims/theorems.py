@@ -2,8 +2,8 @@
 
 from reproduce import paper
 from reproduce.claims.claim import Claim, Judgement
-from reproduce.claims.evidence import Evidence, MissingError
-from reproduce.claims.measures import at, each
+from reproduce.claims.evidence import Evidence
+from reproduce.claims.measures import MissingError, at, each
 from reproduce.experiments import table1
 from reproduce.protocols import VARIANTS
 from reproduce.summary import TITLES

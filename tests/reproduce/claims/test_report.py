@@ -9,7 +9,7 @@ import pytest
 from reproduce import paper
 from reproduce.claims.claim import FAILS, HOLDS, MISSING, Claim, decide
 from reproduce.claims.evidence import Evidence
-from reproduce.claims.measures import Curves
+from reproduce.claims.measures import Curves, MissingError, largest_gap, shared
 from reproduce.claims.report import CLAIMS, markdown, render
 from reproduce.experiments import figure5, figure7, section61, table1
 from reproduce.experiments.registry import TRAINING
@@ -173,3 +173,27 @@ def test_reading_is_named_where_a_claim_does_not_hold() -> None:
     )
     assert claim.reading in bad
     assert claim.reading not in good
+
+
+def test_other_seeds_of_another_method_are_no_comparison(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    rising = {update: 0.1 + update / 1000 for update in HIDDEN.evaluations}
+    store.save(record(table1.PROTOCOL, "sgd", 0, rising), {})
+    store.save(record(table1.PROTOCOL, "sgld", 1, rising), {})
+    text, _ = render(store, tmp_path)
+    (row,) = [line for line in text.splitlines() if "more stable than SGD" in line][:1]
+    assert MISSING in row
+
+
+def test_methods_are_compared_on_the_seeds_that_all_have() -> None:
+    few, many = {0: {0: 0.2}}, {0: {0: 0.3}, 1: {0: 0.9}}
+    assert shared([few, many]) == [{0: {0: 0.2}}, {0: {0: 0.3}}]
+    assert largest_gap(few, many) == pytest.approx(0.1)
+    with pytest.raises(MissingError):
+        shared([few, {1: {0: 0.9}}])
+
+
+def test_noise_as_printed_explains_nothing_of_the_other_reading() -> None:
+    about = [claim for claim in CLAIMS if claim.statement.endswith("(noise=linear)")]
+    assert about
+    assert not [claim.statement for claim in about if "printed noise" in claim.reading]
