@@ -44,6 +44,11 @@ class Run:
     configuration: Mapping[str, Any]
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The configuration but for how it was executed."""
+        return {name: value for name, value in self.configuration.items() if name != "execution"}
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Everything the key is the hash of."""
         return {

@@ -181,14 +181,8 @@ def summarise(
 
 def _by_seed(records: Sequence[Record], name: str, comparison: Comparison) -> dict[int, Record]:
     wanted = comparison.cases()[name].configuration()
-    fitting = [
-        record for record in records if _without_execution(record.run.configuration) == wanted
-    ]
+    fitting = [record for record in records if record.run.settings == wanted]
     return {record.run.seed: record for record in reversed(fitting)}
-
-
-def _without_execution(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in configuration.items() if name != "execution"}
 
 
 def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> Row:

@@ -63,7 +63,7 @@ def is_verified(job: Job) -> bool:
     run = job.run
     if run.experiment == RECORDS:
         cases = [table1.PROTOCOL.cases()[row].configuration() for row in ROWS]
-        return run.seed == SEED and _settings(run.configuration) in cases
+        return run.seed == SEED and run.settings in cases
     if run.experiment == theory.NAME:
         return theory.part(run.case) in PARTS
     return run.experiment == gaussians.NAME
@@ -152,13 +152,9 @@ def _counterpart(ours: Record, reference: Store) -> Record | None:
         record
         for record in reference.scan(ours.run.experiment)
         if (record.run.case, record.run.seed) == (ours.run.case, ours.run.seed)
-        and _settings(record.run.configuration) == _settings(ours.run.configuration)
+        and record.run.settings == ours.run.settings
     ]
     return min(same, key=lambda record: record.run != ours.run, default=None)
-
-
-def _settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in configuration.items() if name != "execution"}
 
 
 def _differences(ours: Any, theirs: Any, place: str) -> list[_Difference]:

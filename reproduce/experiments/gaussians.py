@@ -133,8 +133,7 @@ def has_records(records: Sequence[Record], shown: Approximation) -> bool:
 
 def _record(records: Sequence[Record], shown: Approximation) -> Record | None:
     for record in records:
-        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
-        if settings == dataclasses.asdict(shown):
+        if record.run.settings == dataclasses.asdict(shown):
             return record
     return None
 

@@ -147,8 +147,7 @@ def has_records(records: Sequence[Record], name: str, figures: Mapping[str, Land
 
 def _record(records: Sequence[Record], name: str, shown: Landscape) -> Record | None:
     for record in records:
-        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
-        if record.run.case == name and settings == shown.configuration():
+        if record.run.case == name and record.run.settings == shown.configuration():
             return record
     return None
 

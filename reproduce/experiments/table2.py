@@ -159,9 +159,9 @@ def _records(store: Store, timing: Timing) -> dict[str, Record]:
     wanted = {name: case.configuration() for name, (case, _) in timing.cases().items()}
     found: dict[str, Record] = {}
     for record in store.scan(NAME):
-        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
-        if wanted.get(record.run.case) == settings and store.timings(record.run) is not None:
-            found.setdefault(record.run.case, record)
+        run = record.run
+        if wanted.get(run.case) == run.settings and store.timings(run) is not None:
+            found.setdefault(run.case, record)
     return found
 
 

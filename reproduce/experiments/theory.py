@@ -118,9 +118,8 @@ def measured(
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
     for record in records:
         case, seed = record.run.case, record.run.seed
-        settings = {k: v for k, v in record.run.configuration.items() if k != "execution"}
         wanted = seeds is None or seed in seeds or not is_random(case)
-        if wanted and cases.get(case) == settings:
+        if wanted and cases.get(case) == record.run.settings:
             found.setdefault(case, {}).setdefault(seed, record.result["measures"])
     return {case: [by_seed[seed] for seed in sorted(by_seed)] for case, by_seed in found.items()}
 

@@ -132,10 +132,10 @@ def _named(axes: Axes) -> list[Line2D]:
 
 
 def _head(figure: Figure, title: str, panels: Sequence[Panel], budget: Budget) -> None:
-    seeds = sorted(
-        {seed for row in chain.from_iterable(p.rows for p in panels) for seed in row.seeds}
-    )
-    said = f"{title}: mean and standard deviation over {len(seeds)} seed{'s' * (len(seeds) != 1)}"
+    counts = {len(row.curves) for row in chain.from_iterable(p.rows for p in panels)}
+    fewest, most = min(counts), max(counts)
+    seeds = str(most) if fewest == most else f"{fewest} to {most}"
+    said = f"{title}: mean and standard deviation over {seeds} seed{'s' * (most != 1)}"
     warning = f"\n{fill(budget.warning, 96)}" if budget.warning else ""
     colour = "#b00000" if warning else "black"
     figure.suptitle(said + warning, fontsize=8 if warning else 9.5, color=colour)

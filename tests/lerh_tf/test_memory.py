@@ -69,7 +69,7 @@ def test_memory_levels_off() -> None:
 
 def test_graphs_and_optimizers_are_let_go() -> None:
     # Graphs of other tests in this process, which their caches may hold.
-    held = set(map(id, _doors._earlier))
+    held = set(_doors._earlier)
     model, stepping, weight = short_fit(), LocalEntropy(0.01, SGLD(3)), tf.Variable([1.0])
     stepping.step(lambda: tf.reduce_sum(weight**2), [weight])
     watched = [weakref.ref(each) for each in (model, model.optimizer, stepping)]
@@ -77,4 +77,4 @@ def test_graphs_and_optimizers_are_let_go() -> None:
     keras.backend.clear_session()
     gc.collect()
     assert [each() for each in watched] == [None] * 3
-    assert set(map(id, _doors._earlier)) <= held
+    assert set(_doors._earlier) <= held
