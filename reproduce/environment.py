@@ -19,8 +19,8 @@ def prepare(threads: int) -> dict[str, Any]:
     """Loads TensorFlow, quietly, with fixed threads and deterministic operations.
 
     Args:
-        threads: Threads per operation, and operations at a time. Matrix products round
-            differently with other numbers of threads.
+        threads: Threads per operation, and operations at a time, NumPy's and SciPy's matrix
+            products included: they round differently with other numbers of threads.
 
     Returns:
         How runs of this process are executed: part of their configuration.
@@ -37,7 +37,16 @@ def prepare(threads: int) -> dict[str, Any]:
         tf.config.experimental.enable_op_determinism()
         accelerated = bool(tf.config.list_logical_devices("GPU"))
         import keras  # noqa: F401
+    _limit_linear_algebra(threads)
     return {"threads": threads, "device": "gpu" if accelerated else "cpu", "jit_compile": False}
+
+
+def _limit_linear_algebra(threads: int) -> None:
+    # Without it the libraries take as many threads as there are cores.
+    import scipy.linalg  # noqa: F401  # loads SciPy's own library beside NumPy's
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads, user_api="blas")
 
 
 def describe() -> dict[str, str]:

@@ -13,6 +13,9 @@ import tensorflow as tf
 assert execution == {"threads": 1, "device": "cpu", "jit_compile": False}, execution
 assert tf.config.threading.get_intra_op_parallelism_threads() == 1
 assert environment.prepare(1) == execution
+from threadpoolctl import threadpool_info
+threads = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+assert set(threads) <= {1}, threads
 try:
     environment.prepare(2)
 except RuntimeError:
