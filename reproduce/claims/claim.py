@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reproduce.claims.evidence import Evidence
-from reproduce.claims.measures import MissingError
+from reproduce.claims.measures import Kept, MissingError
 
-HOLDS, FAILS, MISSING = "holds", "does not hold", "not measured yet"
+HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "undecided", "not measured yet"
+VERDICTS = (HOLDS, FAILS, OPEN, MISSING)
 
 
 class Judgement(NamedTuple):
     """What was measured, in words, and whether the rule is kept."""
 
     measured: str
-    kept: bool
+    kept: Kept
 
 
 @dataclass(frozen=True)
@@ -52,4 +53,4 @@ def decide(claim: Claim, evidence: Evidence) -> Finding:
         measured, kept = claim.judge(evidence)
     except MissingError:
         return Finding(claim, "-", MISSING)
-    return Finding(claim, measured, HOLDS if kept else FAILS)
+    return Finding(claim, measured, {True: HOLDS, False: FAILS, None: OPEN}[kept])

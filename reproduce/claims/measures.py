@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import StatisticsError, correlation, mean, stdev
+
+from scipy import stats
 
 Curve = Mapping[int, float]
 """Held-out accuracy by weight update."""
@@ -11,8 +13,14 @@ Curve = Mapping[int, float]
 Curves = Mapping[int, Curve]
 """Curves by seed."""
 
+Kept = bool | None
+"""Whether a rule is kept; None: the seeds are too few or too far apart to say."""
+
 LAST = 50
 """The end of training is its last so many updates."""
+
+CONFIDENCE = 0.95
+"""Of the intervals that decide."""
 
 
 class MissingError(Exception):
@@ -33,10 +41,46 @@ class Number:
     error: float | None
     seeds: int
 
+    def above(self, bound: float) -> Kept:
+        """Whether the number lies above a bound, by its whole interval."""
+        low, high = self._interval()
+        return _decided(low > bound, high <= bound)
+
+    def below(self, bound: float) -> Kept:
+        """Whether the number lies below a bound, by its whole interval."""
+        low, high = self._interval()
+        return _decided(high < bound, low >= bound)
+
+    def at_most(self, bound: float) -> Kept:
+        """Whether the number is at most a bound, by its whole interval."""
+        low, high = self._interval()
+        return _decided(high <= bound, low > bound)
+
+    def within(self, bound: float) -> Kept:
+        """Whether the number is at most a bound away from 0, by its whole interval."""
+        low, high = self._interval()
+        return _decided(-bound <= low and high <= bound, low > bound or high < -bound)
+
+    def _interval(self) -> tuple[float, float]:
+        # Student's, as the spread is estimated from the same few seeds; one seed has none.
+        if not self.error:
+            return self.value, self.value
+        reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.seeds - 1)) * self.error
+        return self.value - reach, self.value + reach
+
     def __format__(self, form: str) -> str:
         form = form or ".3f"
         spread = "" if self.error is None else f" ± {self.error:{form}}"
         return f"{self.value:{form}}{spread}"
+
+
+def _decided(kept: bool, broken: bool) -> Kept:
+    return True if kept else False if broken else None
+
+
+def every(*parts: Kept) -> Kept:
+    """Whether all parts of a rule are kept; a broken one decides, whatever is open."""
+    return _decided(all(part is True for part in parts), any(part is False for part in parts))
 
 
 def over_seeds(values: Sequence[float]) -> Number:
@@ -93,9 +137,15 @@ def drop(curve: Curve) -> float:
     return mean(max(0.0, before - after) for before, after in pairwise(_ordered(curve)))
 
 
-def drop_after(first: int) -> Callable[[Curve], float]:
-    """Returns the measure `drop` of the curve from an update on."""
-    return lambda curve: drop({update: a for update, a in curve.items() if update >= first})
+def since(first: int, measure: Callable[[Curve], float]) -> Callable[[Curve], float]:
+    """Returns a measure of the curve from an update on."""
+    return lambda curve: measure({update: a for update, a in curve.items() if update >= first})
+
+
+def largest_fall(curve: Curve) -> float:
+    """Returns how far accuracy fell below its best so far, at most."""
+    best = accumulate(_ordered(curve), max)
+    return max(high - now for high, now in zip(best, _ordered(curve), strict=True))
 
 
 def share_of_rises(curve: Curve) -> float:
@@ -111,20 +161,16 @@ def linearity(curve: Curve) -> float:
         return 0.0
 
 
-def largest_gap(ours: Curves, theirs: Curves) -> float:
-    """Returns the largest difference of the mean curves, at any update that both have.
+def largest_gap(ours: Curves, theirs: Curves) -> Number:
+    """Returns how much ours exceeds theirs at the update where their means are furthest apart.
 
     Raises:
         MissingError: No seed is in both.
     """
-    first, second = map(_mean_curve, shared([ours, theirs]))
-    return max(abs(first[update] - second[update]) for update in first.keys() & second.keys())
+    updates = sorted(next(iter(ours.values())))
+    gaps = [difference(at(update), ours, theirs) for update in updates]
+    return max(gaps, key=lambda gap: abs(gap.value))
 
 
 def _ordered(curve: Curve) -> list[float]:
     return [curve[update] for update in sorted(curve)]
-
-
-def _mean_curve(curves: Curves) -> dict[int, float]:
-    updates = set.intersection(*(set(curve) for curve in curves.values()))
-    return {update: mean(curve[update] for curve in curves.values()) for update in updates}

@@ -127,6 +127,12 @@ THEOREMS: tuple[Claim, ...] = (
         "violation",
         0.0,
     ),
+    _equal(
+        "and that error is small",
+        "Section 3.2, theorem",
+        _ALGORITHM_1,
+        "quadrature_error",
+    ),
     _above(
         "it falls by at least ‖x_{k+1} - x_k‖² / 2τ, so that equality needs a critical point",
         "Section 3.2, theorem",
@@ -141,6 +147,12 @@ THEOREMS: tuple[Claim, ...] = (
         _ALGORITHM_2,
         "violation",
         0.0,
+    ),
+    _equal(
+        "and that error is small",
+        "Section 4.2, theorem",
+        _ALGORITHM_2,
+        "quadrature_error",
     ),
     _above(
         "it falls by at least ‖x_{k+1} - x_k‖² / 2τ",

@@ -41,7 +41,8 @@ def measure(site: Site, algorithm: str) -> Measures:
 
     Returns:
         One number per weight update under each name. `decrease`: of the regularized loss;
-        `violation`: by how much it rose beyond the quadrature's own error, 0 where it did not;
+        `quadrature_error`: how far that may be off; `violation`: by how much the loss rose beyond
+        that error, 0 where it did not;
         `surplus`: the decrease less |x_{k+1} - x_k|^2 / 2 tau, plus that error; `gradient_step`:
         the distance to the step of gradient descent, explicit or implicit, with rate tau.
     """
@@ -65,6 +66,7 @@ def _along(landscape: Landscape, algorithm: _Algorithm, path: Array) -> Iterator
         decrease = float(values[k].value - values[k + 1].value)
         error = values[k].error + values[k + 1].error
         yield "decrease", decrease
+        yield "quadrature_error", error
         yield "violation", max(-decrease - error, 0.0)
         yield "surplus", decrease + error - np.square(new - x).sum() / (2 * tau)
         slope = derivative(value, new if algorithm.new else x, float(np.sqrt(tau)))
