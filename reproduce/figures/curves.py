@@ -16,8 +16,9 @@ from reproduce.figures import style
 from reproduce.summary import Budget, Panel, Row, centre, spread
 
 _SINGLE = (5.5, 4.2)
-_WIDTH, _HEIGHT, _MARGIN = 6.8, 2.7, 0.6
-_LETTERS, _KEY = 118, 8  # in a line of a legend, and those that a line's sample takes
+_WIDTH, _HEIGHT, _MARGIN = 5.5, 2.6, 0.6  # about the width of a one-column page's text
+_TITLE = 76  # letters of the titles of a line of panels
+_LETTERS, _KEY = 96, 8  # in a line of a legend, and those that a line's sample takes
 
 
 def draw(
@@ -45,7 +46,7 @@ def draw(
         grid = figure.subplots(lines, columns, squeeze=False)
         for at, (axes, panel) in enumerate(zip(grid.flat, panels, strict=True)):
             _draw_panel(axes, panel)
-            _label_axes(axes, left=at % columns == 0, panel=panel)
+            _label_axes(axes, panel, left=at % columns == 0, columns=columns)
         _legends(figure, list(grid.flat), columns)
         _head(figure, title, panels, budget)
     values = stem.with_name(stem.name + ".csv")
@@ -102,14 +103,21 @@ def _label(row: Row) -> str:
     return ", ".join([row.title, *diverged, *missing])
 
 
-def _label_axes(axes: Axes, *, left: bool, panel: Panel) -> None:
+def _label_axes(axes: Axes, panel: Panel, *, left: bool, columns: int) -> None:
     updates = [update for row in panel.rows for update in row.updates()]
     axes.set_xlim(panel.first, max(updates, default=1))
     axes.set_xlabel("weight updates")
     if left:
         axes.set_ylabel("held-out accuracy (fraction)")
     axes.set_ylim(*panel.accuracy)
-    axes.set_title(panel.title, fontsize=8)
+    axes.set_title(_broken(panel.title, _TITLE // columns), fontsize=8)
+
+
+def _broken(title: str, width: int) -> str:
+    """Breaks a title too long for its panel, after its first comma if it has one."""
+    if len(title) <= width:
+        return title
+    return title.replace(", ", ",\n", 1) if ", " in title else fill(title, width)
 
 
 def _legends(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
@@ -117,14 +125,12 @@ def _legends(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
     named = [one.get_legend_handles_labels() for one in axes]
     looks = {tuple((line.get_color(), line.get_label()) for line in _named(one)) for one in axes}
     if len(looks) == 1:
-        figure.legend(*named[0], loc="outside lower center", ncols=2 if len(axes) == 1 else 4)
+        figure.legend(*named[0], loc="outside lower center", ncols=2 if len(axes) == 1 else 3)
         return
-    for one, (_, labels) in zip(axes, named, strict=True):
-        longest = max(map(len, labels), default=0)
-        fitting = _LETTERS // columns // (longest + _KEY)
-        one.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=7.5, ncols=max(1, fitting)
-        )
+    longest = max((len(label) for _, labels in named for label in labels), default=0)
+    fitting = max(1, _LETTERS // columns // (longest + _KEY))
+    for one in axes:
+        one.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), fontsize=7.5, ncols=fitting)
 
 
 def _named(axes: Axes) -> list[Line2D]:
@@ -136,6 +142,6 @@ def _head(figure: Figure, title: str, panels: Sequence[Panel], budget: Budget) -
     fewest, most = min(counts), max(counts)
     seeds = str(most) if fewest == most else f"{fewest} to {most}"
     said = f"{title}: mean and standard deviation over {seeds} seed{'s' * (most != 1)}"
-    warning = f"\n{fill(budget.warning, 96)}" if budget.warning else ""
+    warning = f"\n{fill(budget.warning, 84)}" if budget.warning else ""
     colour = "#b00000" if warning else "black"
     figure.suptitle(said + warning, fontsize=8 if warning else 9.5, color=colour)
