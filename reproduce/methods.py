@@ -1,5 +1,6 @@
 """From a protocol's method to the Keras optimizer that carries it out."""
 
+from collections.abc import Mapping
 from functools import singledispatch
 
 import keras
@@ -14,6 +15,7 @@ from lerh_tf import (
     Scoping,
     Temperatures,
 )
+from lerh_tf.kernels.base import Kernel
 from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
@@ -21,6 +23,19 @@ from reproduce.protocols import (
     LocalEntropyBySGLD,
     Method,
 )
+
+# Records keep their form: what the library tells besides, now or later, is not in them.
+_RECORDED_OF_ALL = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
+_RECORDED: Mapping[type[Kernel], tuple[str, ...]] = {
+    SGLD: ("standard_error", "non_finite"),
+    ImportanceSampling: (
+        "effective_sample_size",
+        "local_entropy",
+        "standard_error",
+        "non_finite",
+    ),
+    RobbinsMonro: ("residual", "non_finite"),
+}
 
 
 @singledispatch
@@ -84,10 +99,16 @@ def _(
 
 
 def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
-    """Returns what the estimate of the last weight update reported, by name; SGD's is empty."""
-    if isinstance(optimizer, LocalEntropy | HeatRegularization):
-        return optimizer.diagnostics
-    return {}
+    """Returns what is recorded of the last weight update's estimate, by name; SGD's is empty."""
+    match optimizer:
+        case LocalEntropy():
+            own = _RECORDED[type(optimizer.sampler)]
+        case HeatRegularization():
+            own = _RECORDED[type(optimizer.solver)]
+        case _:
+            return {}
+    told = optimizer.diagnostics
+    return {name: told[name] for name in (*_RECORDED_OF_ALL, *own)}
 
 
 def failure(optimizer: keras.optimizers.Optimizer) -> str | None:

@@ -18,6 +18,7 @@ from lerh_tf.kernels.base import (
     fold_blocks,
     widest_dtype,
 )
+from lerh_tf.kernels.regularized import regularized_losses
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.objective import Objective
 from lerh_tf.schedules import Schedule, Temperatures, checked_schedule
@@ -40,7 +41,9 @@ class SGLD(Kernel):
     J - 1 moves.
 
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
-    total variance where f is flat (curvature of f makes it smaller); `non_finite`, 1 where the
+    total variance where f is flat (curvature of f makes it smaller); `local_entropy`, the
+    estimate of F_tau(x) by `regularized_losses`, as the chain's states carry no weights;
+    `non_finite`, 1 where the
     chain left the finite numbers and the update was dropped, else 0.
 
     Args:
@@ -74,7 +77,11 @@ class SGLD(Kernel):
     restart: bool = True
     rao_blackwell: bool = False
 
-    diagnostic_names: ClassVar[tuple[str, ...]] = ("standard_error", "non_finite")
+    diagnostic_names: ClassVar[tuple[str, ...]] = (
+        "standard_error",
+        "local_entropy",
+        "non_finite",
+    )
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
         "they were. Try smaller temperatures or a larger tau."
@@ -114,7 +121,10 @@ class SGLD(Kernel):
         weight = tf.reduce_sum(eps)
         mean = [s / tf.cast(weight, s.dtype) for s in weighted_sum]
         law = self._free_chain(eps, tau)
-        return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
+        estimate = self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
+        losses = regularized_losses(objective, anchor, tau, noise, self.samples)
+        told = {**estimate.diagnostics, "local_entropy": losses.local_entropy}
+        return estimate._replace(diagnostics=told)
 
     def _temperatures(self, update: tf.Tensor | int) -> tf.Tensor:
         """Returns eps_1, ..., eps_J of this weight update, float64 of shape [samples]."""

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from lerh_tf.kernels.base import Estimate, Kernel
+from lerh_tf.noise import DIAGNOSTICS_BLOCK
 from lerh_tf.objective import LossFunction, Weights
 from tests.lerh_tf.kernels._paper import Array
 
@@ -47,7 +48,7 @@ def flat(tensors: Sequence[Any]) -> Array:
 
 
 class InjectedNoise:
-    """The caller's numbers as a `Noise`.
+    """The caller's numbers as a `Noise`; for diagnostics from the first block on once more.
 
     Args:
         z: per variable, shape [blocks, samples per block, *shape].
@@ -58,6 +59,7 @@ class InjectedNoise:
         self._z = [tf.constant(part, dtype) for part in z]
 
     def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
+        block = block % DIAGNOSTICS_BLOCK
         return [z[block][:samples] for z in self._z]
 
 

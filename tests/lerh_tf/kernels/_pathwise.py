@@ -15,7 +15,7 @@ import tensorflow as tf
 from lerh_tf import SGLD, ImportanceSampling
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor
-from lerh_tf.noise import Noise
+from lerh_tf.noise import DIAGNOSTICS_BLOCK, Noise
 from lerh_tf.subspace import Reduction, Subspace
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def temperatures_of(kernel: SGLD, update: int = 0) -> tuple[Array, Array]:
 
 
 class Blocks:
-    """Noise that the caller draws.
+    """Noise that the caller draws; for diagnostics from the first block on once more.
 
     Args:
         z: per variable, shape [blocks, samples per block, *shape].
@@ -55,6 +55,7 @@ class Blocks:
         self._z = z
 
     def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
+        block = block % DIAGNOSTICS_BLOCK
         return [z[block][:samples] for z in self._z]
 
 

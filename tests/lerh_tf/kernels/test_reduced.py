@@ -61,17 +61,22 @@ def batches(case: Case, dtype: str, special: str) -> list[list[Array]]:
 
 @dataclass
 class Pair:
-    """What the two kernels returned after each update: displacement and chain."""
+    """What the two kernels returned after each update: displacement, chain, estimate of F_tau."""
 
-    plain: list[tuple[Array, Array]]
-    reduced: list[tuple[Array, Array]]
+    plain: list[tuple[Array, Array, Array]]
+    reduced: list[tuple[Array, Array, Array]]
 
     def errors(self) -> list[float]:
         """Relative errors of the reduced displacements and moves of the chain."""
         found = []
         for plain, reduced in zip(self.plain, self.reduced, strict=True):
-            found += [relative_error(r, p) for r, p in zip(reduced, plain, strict=True) if p.size]
+            parts = zip(reduced[:2], plain[:2], strict=True)
+            found += [relative_error(r, p) for r, p in parts if p.size]
         return found
+
+    def errors_of_local_entropy(self) -> list[float]:
+        """Relative errors of the estimates of F_tau."""
+        return [relative_error(r[2], p[2]) for r, p in zip(self.reduced, self.plain, strict=True)]
 
 
 def run(
@@ -122,10 +127,11 @@ def run(
     return found
 
 
-def _recorded(estimate: Estimate, x: Sequence[tf.Tensor]) -> tuple[Array, Array]:
+def _recorded(estimate: Estimate, x: Sequence[tf.Tensor]) -> tuple[Array, Array, Array]:
     chain = [c - tf.cast(w, c.dtype) for c, w in zip(estimate.chain, x, strict=False)]
     arrays = [[t.numpy() for t in tensors] for tensors in (estimate.displacement, chain)]
-    return flat(arrays[0]), flat(arrays[1]) if chain else np.zeros(0)
+    local_entropy = np.array([float(estimate.diagnostics["local_entropy"])])
+    return flat(arrays[0]), flat(arrays[1]) if chain else np.zeros(0), local_entropy
 
 
 def _moved(x: Sequence[tf.Tensor], estimate: Estimate) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
@@ -160,7 +166,7 @@ def test_reduced_kernel_follows_the_plain_one(
 ) -> None:
     case = Case(FOUND[name].build, FOUND[name].x, 0, 0, dtype)
     pair = run(case, KERNELS[kernel], dtype, special)
-    assert max(pair.errors()) < TOLERANCES[dtype]
+    assert max(pair.errors() + pair.errors_of_local_entropy()) < TOLERANCES[dtype]
 
 
 @pytest.mark.usefixtures("plain_loops")
