@@ -18,45 +18,51 @@ def positive_float(name: str, value: Any) -> float:
     Raises:
         ValueError: `value` is no number, not finite, or not positive in float32.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    number = _real(value)
+    if number is None:
         raise ValueError(f"`{name}` must be a positive, finite number. Received: {name}={value!r}")
-    with np.errstate(over="ignore", under="ignore"):
-        single = float(np.float32(float(value)))
+    single = _in_float32(number)
     if not (math.isfinite(single) and single > 0.0):
         raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value}")
-    return float(value)
+    return number
 
 
 def finite_float(name: str, value: Any) -> float:
-    """Returns `value` as a float that is finite.
+    """Returns `value` as a float that is finite, also in float32.
 
     Args:
         name: the argument's name, for the message.
         value: what the caller passed.
 
     Raises:
-        ValueError: `value` is no number or not finite.
+        ValueError: `value` is no number or not finite in float32.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    number = _real(value)
+    if number is None or not math.isfinite(_in_float32(number)):
         raise ValueError(f"`{name}` must be a finite number. Received: {name}={value!r}")
-    return float(value)
+    return number
 
 
-def integer_at_least(name: str, value: Any, minimum: int) -> int:
+def integer_at_least(name: str, value: Any, minimum: int, below: int = 2**31) -> int:
     """Returns `value` as an int that is at least `minimum`.
 
     Args:
         name: the argument's name, for the message.
         value: what the caller passed.
         minimum: the smallest value allowed.
+        below: the smallest value that is too large, a power of 2.
 
     Raises:
-        ValueError: `value` is no integer or is below `minimum`.
+        ValueError: `value` is no integer, is below `minimum`, or is not below `below`.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
         raise ValueError(f"`{name}` must be {rule}. Received: {name}={value!r}")
-    return int(value)
+    number = int(value)
+    if number >= below:
+        power = below.bit_length() - 1
+        raise ValueError(f"`{name}` must be below 2**{power}. Received: {name}={value}")
+    return number
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -70,7 +76,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     Raises:
         ValueError: `value` is something else.
     """
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         allowed = ", ".join(f'"{choice}"' for choice in choices)
         raise ValueError(f"`{name}` must be one of {allowed}. Received: {name}={value!r}")
     return str(value)
@@ -89,3 +95,18 @@ def boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
     return value
+
+
+def _real(value: Any) -> float | None:
+    """Returns a real number as a float, infinite where it is too large; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _in_float32(number: float) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(number))

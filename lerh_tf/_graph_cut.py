@@ -12,7 +12,7 @@ _PYTHON = frozenset({"PyFunc", "EagerPyFunc"})
 # Small constants travel with the piece, large ones are passed to it.
 _SMALL_CONSTANT_BYTES = 4096
 EXPLICIT_DOOR = (
-    "Let the model subclass `lerh_tf.TrainStep` beside `keras.Model`, which evaluates the loss as "
+    "Let the model subclass `lerh_tf.TrainStep` before `keras.Model`, which evaluates the loss as "
     "a function of the weights instead of replaying its graph."
 )
 

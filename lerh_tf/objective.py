@@ -58,7 +58,8 @@ class CapturedLoss:
         if not tf.is_symbolic_tensor(loss):
             raise ReplayError(
                 "The loss was computed eagerly, so there is no graph to replay at other weights "
-                f"(`run_eagerly=True`?). Compile the model without it. {EXPLICIT_DOOR} "
+                "(`compile(run_eagerly=True)` or `tf.config.run_functions_eagerly(True)`?). Do "
+                f"without it. {EXPLICIT_DOOR} "
                 f"Received: loss={loss!r}"
             )
         if loss.shape.rank not in (0, None):

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -13,6 +14,7 @@ from lerh_tf.objective import Objective
 from lerh_tf.schedules import is_schedule
 
 State = TypeVar("State")
+Settings = TypeVar("Settings")
 
 
 class Complement(NamedTuple):
@@ -73,7 +75,22 @@ class Estimate(NamedTuple):
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def settings(cls: type[Settings]) -> type[Settings]:
+    """Makes a class a frozen dataclass that says what to do instead of setting a field."""
+    made = dataclasses.dataclass(frozen=True)(cls)
+    made.__setattr__ = _refuse  # type: ignore[method-assign]
+    return made
+
+
+def _refuse(self: Any, name: str, value: Any) -> None:
+    raise dataclasses.FrozenInstanceError(
+        f"`{name}` of `{type(self).__name__}` can't be set: compiled train steps hold it. Make "
+        f"another one, and another optimizer with it. Received: {name}={value!r}"
+    )
+
+
+@settings
 class Kernel(abc.ABC):
     """An estimator of the Gaussian nearest to q_{x,tau}, as a pure function of its arguments.
 

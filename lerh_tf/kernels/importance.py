@@ -1,6 +1,5 @@
 """Algorithm 4: the mean of q_{x,tau} by importance sampling, without a gradient."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ from lerh_tf.kernels.base import (
     displaced,
     fold_blocks,
     scaled,
+    settings,
     widest_dtype,
 )
 from lerh_tf.noise import Noise, block_size, working_dtype
@@ -23,7 +23,7 @@ from lerh_tf.objective import Objective
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-@dataclasses.dataclass(frozen=True)
+@settings
 class ImportanceSampling(Kernel):
     """Estimates the mean of q_{x,tau} by importance sampling from the Gaussian.
 
@@ -67,7 +67,8 @@ class ImportanceSampling(Kernel):
     )
     failure: ClassVar[str] = (
         "ImportanceSampling: the loss is infinite or NaN at every sample, so no weight is "
-        "positive. The weights were left as they were. Try a smaller tau."
+        "positive. The weights were left as they were. Try a smaller tau, and look for NaN in the "
+        "inputs."
     )
 
     def __post_init__(self) -> None:

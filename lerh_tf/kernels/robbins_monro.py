@@ -17,6 +17,7 @@ from lerh_tf.kernels.base import (
     dot,
     fold_blocks,
     scaled,
+    settings,
 )
 from lerh_tf.kernels.regularized import regularized_losses
 from lerh_tf.noise import Noise, block_size, working_dtype
@@ -25,7 +26,7 @@ from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-@dataclasses.dataclass(frozen=True)
+@settings
 class RobbinsMonro(Kernel):
     """Finds a root of h(m) = m - x + tau E grad f(Y), Y ~ N(m, tau I), from noisy values of h.
 
@@ -65,7 +66,7 @@ class RobbinsMonro(Kernel):
     )
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
-        "they were. Try smaller step sizes or a smaller tau."
+        "they were. Try smaller step sizes or a smaller tau, and look for NaN in the inputs."
     )
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from lerh_tf.kernels.base import (
     all_finite,
     displaced,
     fold_blocks,
+    settings,
     widest_dtype,
 )
 from lerh_tf.kernels.regularized import regularized_losses
@@ -30,7 +31,7 @@ Walk = Callable[
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-@dataclasses.dataclass(frozen=True)
+@settings
 class SGLD(Kernel):
     """Estimates the mean of q_{x,tau} by a Langevin chain with decreasing step sizes.
 
@@ -84,7 +85,7 @@ class SGLD(Kernel):
     )
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
-        "they were. Try smaller temperatures or a larger tau."
+        "they were. Try smaller temperatures or a larger tau, and look for NaN in the inputs."
     )
 
     def __post_init__(self) -> None:

@@ -36,15 +36,12 @@ def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]
 
 def checked_seed(seed: Any) -> int:
     """Returns `seed`, an integer in [0, 2**32); raises `ValueError` for anything else."""
-    seed = integer_at_least("seed", seed, 0)
-    if seed >= SEEDS:
-        raise ValueError(f"`seed` must be below 2**32. Received: seed={seed}")
-    return seed
+    return integer_at_least("seed", seed, 0, below=SEEDS)
 
 
 def checked_subspace(subspace: Any) -> str | bool:
     """Returns `subspace`, "auto" or False; raises `ValueError` for anything else."""
-    if subspace != "auto" and subspace is not False:
+    if subspace is not False and not (isinstance(subspace, str) and subspace == "auto"):
         raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
     return cast("str | bool", subspace)
 

@@ -30,6 +30,8 @@ from lerh_tf.optimizers._update import Draw, Step
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
+_FIXED = frozenset({"seed", "subspace", "on_failure", "sampler", "solver"})
+
 
 class GaussianApproximation(KerasOptimizer):
     """x_{k+1} = m, the mean of the Gaussian nearest to q_{x_k,tau}.
@@ -91,6 +93,14 @@ class GaussianApproximation(KerasOptimizer):
         self._compiled_steps = CompiledSteps(self._step)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED:
+            raise AttributeError(
+                f"`{name}` can't be set: compiled train steps hold it. Make another optimizer and "
+                f"compile the model with it. Received: {name}={value!r}"
+            )
+        super().__setattr__(name, value)
+
     @property
     def tau(self) -> Any:
         """Variance of the Gaussian (paper's tau) at the coming update; settable if a number."""
@@ -124,6 +134,16 @@ class GaussianApproximation(KerasOptimizer):
     def seed(self) -> int:
         """Seed of the noise."""
         return self._seed
+
+    @property
+    def subspace(self) -> str | bool:
+        """Where noise is drawn: "auto" or False."""
+        return self._subspace
+
+    @property
+    def on_failure(self) -> str:
+        """What is done about an update that fails: "raise" or "warn"."""
+        return self._on_failure
 
     @property
     def diagnostics(self) -> dict[str, float]:

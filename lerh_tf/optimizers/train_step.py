@@ -27,6 +27,17 @@ class TrainStep:
     `run_eagerly=True` the train step's own pass runs eagerly and the others are compiled.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuses bases in an order that hides this class's train step behind Keras's."""
+        super().__init_subclass__(**kwargs)
+        order = cls.__mro__
+        if keras.Model in order and order.index(keras.Model) < order.index(TrainStep):
+            bases = ", ".join(base.__name__ for base in cls.__bases__)
+            raise TypeError(
+                f"`TrainStep` must stand before `keras.Model` among the bases of `{cls.__name__}`. "
+                f"Received: class {cls.__name__}({bases})"
+            )
+
     def train_step(self, data: Any) -> dict[str, Any]:
         """Makes one weight update on one minibatch.
 

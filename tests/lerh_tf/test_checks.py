@@ -1,5 +1,6 @@
 """Argument checks: what passes, what does not, and what the message says."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -47,15 +48,21 @@ def test_what_is_no_number(value: Any, shown: str) -> None:
         finite_float("c", value)
 
 
-@pytest.mark.parametrize("value", [0, -2.5, 1e300])
+@pytest.mark.parametrize("value", [0, -2.5, 3e38])
 def test_finite_numbers_pass(value: float) -> None:
     assert finite_float("c", value) == value
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e39, 10**400])
 def test_numbers_that_are_not_finite(value: float) -> None:
-    with pytest.raises(ValueError, match=f"^`c` must be a finite number.*: c={value}$"):
+    shown = re.escape(str(value))
+    with pytest.raises(ValueError, match=f"^`c` must be a finite number.*: c={shown}$"):
         finite_float("c", value)
+
+
+def test_integers_too_large_for_a_float_are_not_finite() -> None:
+    with pytest.raises(ValueError, match=r"^`tau` must be positive and finite.*: tau=10000"):
+        positive_float("tau", 10**400)
 
 
 @pytest.mark.parametrize(("value", "minimum"), [(1, 1), (0, 0), (5, 2), (np.int32(3), 3)])
@@ -78,7 +85,16 @@ def test_the_message_names_the_minimum() -> None:
         integer_at_least("samples", 1, 2)
 
 
+@pytest.mark.parametrize("value", [2**31, 2**70, 10**400])
+def test_integers_that_no_tensor_counts(value: int) -> None:
+    assert integer_at_least("samples", 2**31 - 1, 1) == 2**31 - 1
+    with pytest.raises(ValueError, match=rf"^`samples` must be below 2\*\*31.*: samples={value}$"):
+        integer_at_least("samples", value, 1)
+
+
 def test_one_of() -> None:
     assert one_of("noise", "linear", ["langevin", "linear"]) == "linear"
     with pytest.raises(ValueError, match=r'^`noise` must be one of "langevin", "linear"'):
         one_of("noise", 3, ["langevin", "linear"])
+    with pytest.raises(ValueError, match=r"Received: noise=array\(\['linear', 'linear'\]"):
+        one_of("noise", np.array(["linear", "linear"]), ["langevin", "linear"])

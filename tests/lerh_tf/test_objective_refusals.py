@@ -157,7 +157,7 @@ def test_importance_sampling_trains_through_a_custom_gradient(name: str) -> None
 def test_eager_run_is_refused() -> None:
     model = network(tf.nn.tanh)
     model.compile(optimizer=sampler(), loss="mse", run_eagerly=True)
-    with pytest.raises(ReplayError, match="`run_eagerly=True`") as refusal:
+    with pytest.raises(ReplayError, match=r"`compile\(run_eagerly=True\)` or") as refusal:
         model.train_on_batch(*batch(3))
     assert refusal.match(DOOR)
 
@@ -199,7 +199,7 @@ def test_bare_gradients_are_refused() -> None:
     a, optimizer = keras.Variable([1.0, 2.0]), sampler()
     with pytest.raises(ValueError, match="`apply` received gradients but no loss"):
         optimizer.apply([tf.constant([0.1, 0.1])], [a])
-    with pytest.raises(ValueError, match=r"Train with `model\.fit`, or"):
+    with pytest.raises(ValueError, match=r"Train with `model\.fit` and Keras's own"):
         optimizer.apply_gradients([(tf.constant([0.1, 0.1]), a)])
     np.testing.assert_array_equal(a, [1.0, 2.0])
 

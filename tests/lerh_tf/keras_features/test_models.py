@@ -69,6 +69,56 @@ def test_frozen_after_compile(recompiled: bool) -> None:
     assert_same(training(descent(), network, train), training(sgd(), network, train))
 
 
+@pytest.mark.parametrize("make", [chained, sgd])
+def test_unfrozen_after_training(make: Callable[[], Any]) -> None:
+    model, optimizer = network(), make()
+    model.layers[0].trainable = False
+    model.compile(optimizer, "mse")
+    model.train_on_batch(X, Y)
+    model.layers[0].trainable = True
+    model.compile(optimizer, "mse")
+    with pytest.raises(ValueError, match="recreate a new optimizer instance"):
+        model.train_on_batch(X, Y)
+
+
+class OwnStep(keras.Model):
+    """A model whose train step is the one of Keras's guide, with or without `scale_loss`."""
+
+    def __init__(self, scales: bool):
+        super().__init__()
+        self._inner, self._scales = network(), scales
+
+    def call(self, x: Any) -> Any:
+        return self._inner(x)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        x, y, _ = keras.utils.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+            if self._scales:
+                loss = self.optimizer.scale_loss(loss)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist:UserWarning")
+def test_own_train_step() -> None:
+    states = []
+    for make in (network, lambda: OwnStep(True)):
+        keras.utils.set_random_seed(1)
+        model = make()
+        model.build((None, 4))
+        model.compile(chained(), "mse")
+        model.train_on_batch(X, Y)
+        states.append([v.numpy() for v in model.trainable_variables])
+    assert_equal(*states)
+    model = OwnStep(False)
+    model.compile(chained(), "mse")
+    with pytest.raises(ValueError, match=r"`apply` received gradients.*`optimizer.scale_loss"):
+        model.train_on_batch(X, Y)
+
+
 def test_clone_with_a_deserialized_optimizer_trains_the_same() -> None:
     model = compiled(chained())
     clone = keras.models.clone_model(model)
@@ -85,6 +135,7 @@ def test_get_knows_the_registered_names() -> None:
         found = keras.optimizers.get(config)
         assert type(found).__name__ == name
         assert float(found.tau.numpy()) == 0.5
+        assert type(keras.optimizers.get(f"lerh_tf>{name}")).__name__ == name
 
 
 def test_optimizer_of_another_model_is_refused() -> None:

@@ -244,10 +244,22 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
     assert refusal.match(f"Received: subspace={choice!r}$")
 
 
-def test_the_sampler_can_t_be_exchanged() -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sampler", ImportanceSampling(7)),
+        ("seed", 4),
+        ("subspace", "auto"),
+        ("on_failure", "warn"),
+    ],
+)
+def test_what_compiled_steps_hold_can_t_be_set(name: str, value: Any) -> None:
     optimizer = sampler()
-    with pytest.raises(AttributeError):
-        optimizer.sampler = ImportanceSampling(7)  # type: ignore[misc]
+    before = getattr(optimizer, name)
+    text = f"^`{name}` can't be set: .* Make another optimizer and compile the model with it."
+    with pytest.raises(AttributeError, match=f"{text} Received: {name}="):
+        setattr(optimizer, name, value)
+    assert getattr(optimizer, name) == before != value
 
 
 def test_fit_needs_no_more_than_compile() -> None:

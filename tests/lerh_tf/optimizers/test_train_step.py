@@ -145,6 +145,14 @@ def test_other_optimizers_are_refused(optimizer: keras.optimizers.Optimizer) -> 
         train(build(BODIES["silu"]), optimizer)
 
 
+def test_order_of_the_bases_is_checked() -> None:
+    text = r"^`TrainStep` must stand before `keras.Model` among the bases of `Wrong`. Received: "
+    with pytest.raises(TypeError, match=rf"{text}class Wrong\(Model, TrainStep\)$"):
+
+        class Wrong(keras.Model, TrainStep):
+            """The mixin does nothing here."""
+
+
 def test_evaluation_and_prediction_are_keras_s_own() -> None:
     stock, explicit = build(BODIES["silu"], keras.Model), build(BODIES["silu"])
     for model in (stock, explicit):
