@@ -91,14 +91,25 @@ clean: ## Remove the environment, caches and builds; results and prepared data s
 	rm -rf $(VENV) $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Only after the last install ended well is the environment kept and brought up to date.
+# Two at a time would spoil each other's installation: the second waits, and then finds it done.
+# The lock is the operating system's, held by the make that installs, gone when that ends.
+LOCKED := import fcntl, os, sys; lock = os.open("Makefile", os.O_RDWR); \
+    os.set_inheritable(lock, True); fcntl.flock(lock, fcntl.LOCK_EX); \
+    os.execvp(sys.argv[1], sys.argv[1:])
+
+ifndef HOLDS_LOCK
 $(INSTALLED): setup.cfg pyproject.toml $(STALE)
 	@"$(PYTHON)" -I -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'PYTHON=$(PYTHON) is not Python 3.11, 3.12 or 3.13: name one, PYTHON=python3.12' >&2; \
 	    exit 1; }
-	@echo 'Installing into $(VENV) (a few minutes the first time) ...'
+	@echo 'Getting $(VENV) ready (a few minutes the first time) ...'
+	@"$(PYTHON)" -I -c '$(LOCKED)' $(MAKE) --no-print-directory HOLDS_LOCK=1 $(INSTALLED)
+else
+# Only after the last install ended well is the environment kept and brought up to date.
+$(INSTALLED): setup.cfg pyproject.toml $(STALE)
 	@test -z '$(STALE)' || "$(PYTHON)" -m venv --clear $(VENV)
 	@rm -f $(INSTALLED)
 	@$(RUN) -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRA)]'
 	@$(RUN) -I -c '$(IDENTITY)' > $(INSTALLED).part
 	@mv $(INSTALLED).part $(INSTALLED)
+endif

@@ -44,13 +44,24 @@ class Checkout:
     def make(self, *words: str, pip: str = "true", **environment: str) -> tuple[int, list[str]]:
         """The exit status of `make`, and the calls of venv, pip and the project's modules."""
         self.log.write_text("")
-        variables = {"PATH": os.environ["PATH"], "LOG": str(self.log), "PIP": pip} | environment
-        done = subprocess.run(
-            ["make", *words], cwd=self.folder, env=variables, capture_output=True, text=True
+        process = self.start(*words, pip=pip, **environment)
+        self.output, _ = process.communicate()
+        return process.returncode, self.calls()
+
+    def start(self, *words: str, pip: str, **environment: str) -> "subprocess.Popen[str]":
+        """`make`, under way."""
+        return subprocess.Popen(
+            ["make", *words],
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], "LOG": str(self.log), "PIP": pip} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-        self.output = done.stdout + done.stderr
-        calls = [line for line in self.log.read_text().splitlines() if line.startswith("-m ")]
-        return done.returncode, calls
+
+    def calls(self) -> list[str]:
+        """The calls of venv, pip and the project's modules so far."""
+        return [line for line in self.log.read_text().splitlines() if line.startswith("-m ")]
 
 
 CREATE = "-m venv --clear .venv"
@@ -81,6 +92,14 @@ def test_environment_is_made_once(checkout: Checkout) -> None:
     assert checkout.make("venv") == (0, [])
 
 
+def test_second_make_waits_for_the_installation_of_the_first(checkout: Checkout) -> None:
+    python = f"PYTHON={checkout.python}"
+    both = [checkout.start(target, python, pip="sleep 1") for target in ("venv", "table1")]
+    assert [process.communicate()[0].count("Getting .venv ready") for process in both] == [1, 1]
+    assert [process.returncode for process in both] == [0, 0]
+    assert checkout.calls() == [CREATE, INSTALL, "-m reproduce table1 --jobs 2"]
+
+
 @pytest.mark.parametrize("name", ["setup.cfg", "pyproject.toml"])
 def test_changed_metadata_are_installed_again(checkout: Checkout, name: str) -> None:
     checkout.make("venv", f"PYTHON={checkout.python}")
@@ -108,7 +127,7 @@ def test_moved_checkout_gets_its_own_environment(checkout: Checkout) -> None:
 
 def test_other_interpreter_gets_its_own_environment(checkout: Checkout) -> None:
     checkout.make("venv", f"PYTHON={checkout.python}")
-    answer = 'case "$*" in *print*) echo 3.13.0;; esac'
+    answer = f'case "$*" in *flock*) exec "{sys.executable}" "$@";; *print*) echo 3.13.0;; esac'
     other = checkout.interpreter("other", answer)
     assert checkout.make("venv", f"PYTHON={other}") == (0, [CREATE, INSTALL])
     assert checkout.make("venv", f"PYTHON={other}") == (0, [])
