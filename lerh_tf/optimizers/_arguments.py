@@ -68,12 +68,15 @@ def check_keras_arguments(arguments: Mapping[str, Any]) -> None:
         arguments: of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: a number is not finite, or is not positive where it has to be.
+        ValueError: a number is not finite, is not positive where it has to be, or is no integer
+            of at least 2 where it has to be.
     """
     for names, check in ((_POSITIVE, positive_float), (_FINITE, finite_float)):
         for name in names:
             if arguments.get(name) is not None:
                 check(name, arguments[name])
+    if arguments.get("gradient_accumulation_steps") is not None:
+        integer_at_least("gradient_accumulation_steps", arguments["gradient_accumulation_steps"], 2)
 
 
 class TiedToTau:
