@@ -130,7 +130,13 @@ def _legends(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
     longest = max((len(label) for _, labels in named for label in labels), default=0)
     fitting = max(1, _LETTERS // columns // (longest + _KEY))
     for one in axes:
-        one.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), fontsize=7.5, ncols=fitting)
+        one.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.25),
+            fontsize=7.5,
+            ncols=fitting,
+            columnspacing=1.0,
+        )
 
 
 def _named(axes: Axes) -> list[Line2D]:
