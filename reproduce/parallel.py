@@ -5,7 +5,9 @@ threads, so that no record depends on how many processes there are.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -264,6 +266,7 @@ class _Messenger:
 def _serve(plan: Plan, connection: Connection) -> None:
     """The life of a process: makes the jobs it is told to, until it is stopped."""
     signal.signal(signal.SIGTERM, _end)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     from reproduce import environment
 
     messenger = _Messenger(connection)
@@ -278,6 +281,14 @@ def _serve(plan: Plan, connection: Connection) -> None:
                 messenger.send("settled", attempt(job, store, described, messenger))
             except StorageError as error:
                 messenger.send("unusable", str(error))
+
+
+def _end_with_parent() -> None:
+    # A killed parent stops nobody, and a run may be far from its next report.
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
