@@ -8,7 +8,7 @@ in a folder beside, under the same name, so that records of equal runs are equal
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -182,18 +182,18 @@ class Store:
 
     @contextmanager
     def reserved(self, run: Run) -> Iterator[None]:
-        """Holds the disk space of the record to come, so that a full disk shows before the run.
+        """Holds the disk space of record and timings, so that a full disk shows before the run.
 
         Raises:
             StorageError: There is no room, or no permission.
         """
-        temporary = _temporary(self.path(run))
-        storage.prepared(temporary.parent)
-        storage.fill(temporary, b"\0" * _RESERVED_BYTES)
-        try:
+        with ExitStack() as held:
+            for path in (self.timings_path(run), self.path(run)):
+                temporary = _temporary(path)
+                storage.prepared(temporary.parent)
+                storage.fill(temporary, b"\0" * _RESERVED_BYTES)
+                held.callback(temporary.unlink, missing_ok=True)
             yield
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def save(self, record: Record, timings: Mapping[str, Any]) -> None:
         """Writes a record, and its timings before it: who sees a record finds both.

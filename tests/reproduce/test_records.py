@@ -132,14 +132,15 @@ def test_claim_is_exclusive_and_given_back(store: Store, tmp_path: Path) -> None
 
 
 def test_reserved_holds_space_and_leaves_nothing(store: Store) -> None:
-    folder = store.path(RUN).parent
+    folders = [store.path(RUN).parent, store.timings_path(RUN).parent]
     with store.reserved(RUN):
-        assert [path.stat().st_size for path in folder.iterdir()] == [1 << 16]
+        sizes = [path.stat().st_size for folder in folders for path in folder.iterdir()]
+        assert sizes == [1 << 16, 1 << 16]
         store.save(RECORD, {})
     assert store.load(RUN) == RECORD
     with pytest.raises(RuntimeError), store.reserved(replace(RUN, seed=1)):
         raise RuntimeError
-    assert len(list(folder.iterdir())) == 1
+    assert [len(list(folder.iterdir())) for folder in folders] == [1, 1]
 
 
 STEPS = ("open", "fdopen", "fsync", "replace", "mkdir")
