@@ -1,5 +1,5 @@
 """The command line: `reproduce table1`, `reproduce figures` and the others."""
 
-from reproduce.cli.app import main
+from reproduce.cli.entry import main
 
 __all__ = ["main"]

@@ -1,12 +1,9 @@
-"""The commands, their help and their exit codes."""
+"""The commands and their help."""
 
-import signal
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 from rich.console import Console
 
 from reproduce import checks, readings
@@ -20,16 +17,12 @@ from reproduce.cli.options import (
     Output,
     Threads,
     Training,
-    UsageError,
     check,
     integers_only,
     several,
     usage_errors,
 )
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
-
-FAILED, USAGE = 1, 2
-_SIGNALLED = 128
 
 _KERNELS = ("sgld", "is", "hr")
 _BENCHMARK_SAMPLES = 1000
@@ -64,10 +57,6 @@ app = App(
     version_flags=[],
     suppress_keyboard_interrupt=False,
 )
-
-
-class TerminatedError(BaseException):
-    """SIGTERM arrived; like KeyboardInterrupt, no handler of errors catches it."""
 
 
 @app.command(name=("table1", "figure4"))
@@ -274,38 +263,6 @@ def benchmark(
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command.
-
-    Args:
-        arguments: The words after the program's name; `None`: those it was started with.
-
-    Returns:
-        The exit code: 0 done, 1 a run or the storage failed, 2 bad arguments, 130 interrupted,
-        143 terminated.
-    """
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
-    except KeyboardInterrupt:
-        return _stopped("interrupted", signal.SIGINT)
-    except TerminatedError:
-        return _stopped("terminated", signal.SIGTERM)
-
-
-def _dispatch(arguments: list[str]) -> int:
-    from reproduce.data import DataError
-    from reproduce.storage import StorageError
-
-    try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-    except (CycloptsError, UsageError) as error:
-        return _complain(error, USAGE)
-    except (StorageError, DataError, OSError) as error:
-        return _complain(error, FAILED)
-    return code if isinstance(code, int) else 0
-
-
 def _train(name: str, protocol: Comparison | None, options: Training) -> int:
     """Makes an experiment's runs and prints its table; `None`: its own protocol."""
     from reproduce import commands, making
@@ -333,20 +290,3 @@ def _comparison(
 
 def _console() -> Console:
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-
-def _complain(error: Exception, code: int) -> int:
-    print(f"reproduce: error: {error}", file=sys.stderr)
-    return code
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise TerminatedError
-
-
-def _stopped(how: str, number: signal.Signals) -> int:
-    print(
-        f"\nreproduce: {how}; finished runs are recorded, the same command goes on from there",
-        file=sys.stderr,
-    )
-    return _SIGNALLED + number
