@@ -19,7 +19,7 @@ from tests.reproduce._invocation import Lines
 EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
 DATA = stripes()
 SEEDS = (0,)
-ONE_LINE = {"figure6", "figure7"}
+ONE_LINE = {"figure6", "figure7", "figure8"}
 """Figures whose panels differ in a number only: one line of each will do."""
 
 
