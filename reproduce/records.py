@@ -20,7 +20,7 @@ from reproduce import storage, strict_json
 NUMERICS_REVISION = 3
 """Raised by one whenever a change alters any run's numbers; older records then count no more."""
 
-_RESERVED_BYTES = 1 << 16
+_RESERVED_BYTES = 1 << 19
 
 
 class DamagedRecordError(Exception):

@@ -135,7 +135,7 @@ def test_reserved_holds_space_and_leaves_nothing(store: Store) -> None:
     folders = [store.path(RUN).parent, store.timings_path(RUN).parent]
     with store.reserved(RUN):
         sizes = [path.stat().st_size for folder in folders for path in folder.iterdir()]
-        assert sizes == [1 << 16, 1 << 16]
+        assert sizes == [1 << 19, 1 << 19]
         store.save(RECORD, {})
     assert store.load(RUN) == RECORD
     with pytest.raises(RuntimeError), store.reserved(replace(RUN, seed=1)):
