@@ -17,6 +17,19 @@ def replicas() -> int:
     return int(tf.distribute.get_strategy().num_replicas_in_sync)
 
 
+def check_replicas_are_in_a_graph() -> None:
+    """Refuses an eager call on one of several replicas: they meet inside the compiled update.
+
+    Raises:
+        RuntimeError: this is one.
+    """
+    if replicas() > 1 and tf.distribute.get_replica_context() is not None:
+        raise RuntimeError(
+            "`step` on several replicas must run in a graph: call `strategy.run` inside a "
+            f"`tf.function`. Received: an eager call on one of {replicas()} replicas"
+        )
+
+
 def whole(share: tf.Tensor) -> tf.Tensor:
     """Returns the mean loss of this replica's part of the minibatch, given its share."""
     return share if replicas() == 1 else share * tf.cast(replicas(), share.dtype)

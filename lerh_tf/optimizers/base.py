@@ -25,7 +25,7 @@ from lerh_tf.optimizers._diagnostics import Diagnostics, measured
 from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, end_update
 from lerh_tf.optimizers._failures import POLICIES, Failures
 from lerh_tf.optimizers._keras_optimizer import KerasOptimizer
-from lerh_tf.optimizers._replicas import whole
+from lerh_tf.optimizers._replicas import check_replicas_are_in_a_graph, whole
 from lerh_tf.optimizers._update import Draw, Step
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
@@ -272,10 +272,12 @@ class GaussianApproximation(KerasOptimizer):
 
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
+            RuntimeError: `strategy.run` calls it eagerly on several replicas.
             tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
         """
         if tf.inside_function():
             return self._step(closure, variables, inputs)
+        check_replicas_are_in_a_graph()
         variables = list(variables)
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)

@@ -147,6 +147,19 @@ def distance(actual: list[Array], expected: list[Array]) -> float:
     return max(float(np.abs(a - e).max()) for a, e in zip(actual, expected, strict=True))
 
 
+def eager_run(strategy: tf.distribute.Strategy) -> str:
+    """What `strategy.run` around `step` says outside a graph."""
+    with strategy.scope():
+        model = network()
+        optimizer = OPTIMIZERS["importance"]()
+        optimizer.build(model.trainable_variables)
+    try:
+        strategy.run(optimizer.step, args=(loss_of(model), model.trainable_variables, *data()))
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
 def failing() -> dict[str, Any]:
     """One replica's part of the minibatch has NaN labels: it counts as one that does not move."""
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -175,7 +188,7 @@ def main() -> None:
     )
     one = tf.distribute.OneDeviceStrategy("CPU:0")
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    found: dict[str, Any] = {"failing": failing()}
+    found: dict[str, Any] = {"failing": failing(), "eager": eager_run(two)}
 
     def accumulating_sgd() -> keras.optimizers.SGD:
         return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)

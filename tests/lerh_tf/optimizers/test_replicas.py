@@ -61,6 +61,11 @@ def test_failure_on_one_replica_is_told_and_the_other_moves(found: dict[str, Any
     assert "(Weight updates: 1.)" in warned
 
 
+def test_eager_run_is_refused(found: dict[str, Any]) -> None:
+    assert found["eager"].startswith("`step` on several replicas must run in a graph: call")
+    assert "inside a `tf.function`. Received: an eager call on one of 2" in found["eager"]
+
+
 def test_accumulation_in_fit_fails_with_keras_s_own_optimizers_too(found: dict[str, Any]) -> None:
     sgd, ours = found["accumulation"]
     assert sgd == ours == "RuntimeError"
