@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any, cast
 
+import keras
+import numpy as np
 import tensorflow as tf
 
 from lerh_tf._checks import finite_float, integer_at_least, positive_float
@@ -44,6 +46,15 @@ def checked_subspace(subspace: Any) -> str | bool:
     if subspace is not False and not (isinstance(subspace, str) and subspace == "auto"):
         raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
     return cast("str | bool", subspace)
+
+
+def on_the_host(value: Any) -> Any:
+    """Returns a single number that a tensor, variable or array holds, anything else as it is."""
+    if isinstance(value, keras.Variable) or (
+        tf.is_tensor(value) and not tf.is_symbolic_tensor(value)
+    ):
+        value = value.numpy()
+    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
 
 
 def as_tensor(value: Any) -> Any:

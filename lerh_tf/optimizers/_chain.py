@@ -13,6 +13,12 @@ from lerh_tf.objective import Variable, native
 AddVariable = Callable[[Sequence[int], str, str], keras.Variable]
 
 
+def name_of(variable: Variable) -> str:
+    """Returns a name for what belongs to a weight, as Keras makes those of its own slots."""
+    path = getattr(variable, "path", variable.name)
+    return path.replace("/", "_").replace(":", "_")
+
+
 class Chain:
     """A flag per weight, has its chain started, and one position per weight.
 
@@ -24,7 +30,8 @@ class Chain:
     def __init__(self, variables: Sequence[Variable], add_variable: AddVariable):
         self._started = add_variable((len(variables),), "float32", "chain_started")
         self._positions = [
-            add_variable(v.shape, working_dtype(v.dtype).name, "chain") for v in variables
+            add_variable(v.shape, working_dtype(v.dtype).name, f"{name_of(v)}_chain")
+            for v in variables
         ]
 
     def start(self, anchor: Sequence[tf.Tensor], indices: Sequence[int]) -> list[tf.Tensor]:

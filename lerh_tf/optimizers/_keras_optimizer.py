@@ -1,13 +1,18 @@
 """Keras's optimizer, mended: its copies keep their state, its graphs are let go, it can skip."""
 
+import abc
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from lerh_tf.objective import Variable
 from lerh_tf.optimizers._replicas import replicas
+
+_LAYOUT = "layout"
 
 
 class KerasOptimizer(keras.optimizers.Optimizer):
@@ -22,9 +27,23 @@ class KerasOptimizer(keras.optimizers.Optimizer):
         super().__init__(*args, **kwargs)
         self._waiting: tuple[Any, ...] = ()
 
+    @property
+    @abc.abstractmethod
+    def layout(self) -> str:
+        """What a saved state says of whose it is: those of another layout are not loaded."""
+
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Restores the state, as far as its variables exist."""
-        values = [store[str(index)][()] for index in range(len(store))]
+        """Restores the state, as far as its variables exist; another optimizer's is skipped."""
+        names = set(store.keys())
+        saved = bytes(store[_LAYOUT][()]).decode() if _LAYOUT in names else "another optimizer"
+        if saved != self.layout:
+            warnings.warn(
+                f"Skipping variable loading for optimizer '{self.name}': the saved state is not "
+                f"one of `{self.layout}`. Received: {saved}",
+                stacklevel=2,
+            )
+            return
+        values = [store[str(index)][()] for index in range(len(names) - 1)]
         known = len(values) if self.built else len(self.variables)
         self._waiting = tuple(values[known:])
         super().load_own_variables(dict(zip(map(str, range(known)), values, strict=False)))
@@ -34,6 +53,7 @@ class KerasOptimizer(keras.optimizers.Optimizer):
         super().save_own_variables(store)
         for index, value in enumerate(self._waiting, start=len(self.variables)):
             store[str(index)] = value
+        store[_LAYOUT] = np.frombuffer(self.layout.encode(), "uint8")
 
     def restore_waiting(self, variables: Sequence[Variable]) -> None:
         """Gives new variables the values that waited for them, if any did.
@@ -51,8 +71,8 @@ class KerasOptimizer(keras.optimizers.Optimizer):
         if found != expected:
             raise ValueError(
                 "The optimizer was restored from one that was built for other weights. Build it "
-                "for weights of the same shapes. Received variables of the shapes "
-                f"{found}, where the saved ones have {expected}"
+                "for weights of the same shapes, or compile with a new one. Received variables of "
+                f"the shapes {found}, where the saved ones have {expected}"
             )
         # `fit` builds while it traces, where an assignment would be lost.
         with tf.init_scope():

@@ -3,6 +3,7 @@
 import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import keras
@@ -19,6 +20,7 @@ from lerh_tf.optimizers._arguments import (
     check_keras_arguments,
     checked_seed,
     checked_subspace,
+    on_the_host,
 )
 from lerh_tf.optimizers._chain import Chain
 from lerh_tf.optimizers._diagnostics import Diagnostics, measured
@@ -92,6 +94,7 @@ class GaussianApproximation(KerasOptimizer):
         self._captured = CapturedLosses()
         self._compiled_steps = CompiledSteps(self._step)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
+        self._made_at_first = tuple(variable.name for variable in self.variables)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED:
@@ -107,13 +110,13 @@ class GaussianApproximation(KerasOptimizer):
         return self._tau(self._iterations) if is_schedule(self._tau) else self._tau
 
     @tau.setter
-    def tau(self, tau: float) -> None:
+    def tau(self, tau: Any) -> None:
         if is_schedule(self._tau):
             raise TypeError(
                 "`tau` follows a schedule and can't be set; construct the optimizer with a number "
                 f"to set it later. Received: tau={tau}"
             )
-        self._tau.assign(positive_float("tau", tau))
+        self._tau.assign(positive_float("tau", on_the_host(tau)))
 
     @property
     def learning_rate(self) -> Any:
@@ -129,6 +132,12 @@ class GaussianApproximation(KerasOptimizer):
                 f"Received: learning_rate={learning_rate}"
             )
         keras.optimizers.Optimizer.learning_rate.fset(self, learning_rate)
+
+    @property
+    def layout(self) -> str:
+        """See `KerasOptimizer`: the algorithm, its kernel, what exists before `build`."""
+        own, kernel = type(self).__name__, type(self._kernel).__name__
+        return f"{own}({kernel}): {', '.join(self._made_at_first)}"
 
     @property
     def seed(self) -> int:
@@ -272,6 +281,7 @@ class GaussianApproximation(KerasOptimizer):
 
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
+            TypeError: the closure returned no tensor and no `Objective`.
             RuntimeError: `strategy.run` calls it eagerly on several replicas.
             tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
         """
@@ -312,6 +322,11 @@ class GaussianApproximation(KerasOptimizer):
         if tf.inside_function():
             end_update(tf.compat.v1.get_default_graph())
         loss = closure(*inputs)
+        if loss is None or isinstance(loss, Real):
+            raise TypeError(
+                "`closure` must return the scalar minibatch loss, a tensor, or an `Objective`. "
+                f"Received: {loss!r}"
+            )
         if isinstance(loss, Objective):
             self.apply_objective(loss, variables)
             return None

@@ -54,7 +54,8 @@ class TrainStep:
         if not isinstance(model.optimizer, GaussianApproximation):
             raise TypeError(
                 "`TrainStep` needs an optimizer that evaluates the loss at other weights: "
-                "`LocalEntropy` or `HeatRegularization`. "
+                "`LocalEntropy` or `HeatRegularization`. Under the mixed_float16 policy compile "
+                "the model with `auto_scale_loss=False`. "
                 f"Received: optimizer={model.optimizer!r}"
             )
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)

@@ -200,6 +200,19 @@ def test_dtypes(name: str) -> None:
     assert any(a.dtype == np.float64 for a in actual.state) == ("float64" in dtypes)
 
 
+@pytest.mark.parametrize("kernel", [SGLD(5), ImportanceSampling(5)])
+@pytest.mark.parametrize("name", DTYPES)
+def test_samplers_take_dtypes(name: str, kernel: Any) -> None:
+    keras.utils.set_random_seed(1)
+    model = of_dtypes(*DTYPES[name][0])()
+    model.compile(LocalEntropy(0.1, kernel, seed=2), "mse", auto_scale_loss=False)
+    before = [v.numpy() for v in model.trainable_variables]
+    model.train_on_batch(X, Y)
+    for variable, then in zip(model.trainable_variables, before, strict=True):
+        assert np.isfinite(variable.numpy()).all()
+        assert not np.array_equal(variable.numpy(), then)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sample_weights_are_in_float32_at_least(dtype: str) -> None:
     tau, samples = 0.125, 40

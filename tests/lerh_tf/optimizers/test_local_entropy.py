@@ -107,6 +107,28 @@ def test_tau_set_between_fits_takes_effect_without_a_new_trace() -> None:
     assert_close(weights, np_trained(updates=2, tau=[TAU, 0.5].__getitem__))
 
 
+@pytest.mark.parametrize(
+    "half",
+    [lambda tau: tau * 0.5, lambda tau: np.array(0.125), lambda tau: keras.Variable(0.125)],
+    ids=["tensor", "array", "variable"],
+)
+def test_tau_is_set_to_what_holds_one_number(half: Any) -> None:
+    optimizer = LocalEntropy(0.25, ImportanceSampling(2), seed=0)
+    optimizer.tau = half(optimizer.tau)
+    assert float(optimizer.tau.numpy()) == 0.125
+    with pytest.raises(
+        ValueError, match=r"^`tau` must be a positive, finite number. Received: tau="
+    ):
+        optimizer.tau = np.array([0.1, 0.2])
+
+
+@pytest.mark.parametrize("returned", [None, 1.0])
+def test_closure_must_return_a_loss(returned: Any) -> None:
+    weight = tf.Variable([1.0])
+    with pytest.raises(TypeError, match=f"^`closure` must return the .*Received: {returned}$"):
+        sampler().step(lambda: returned, [weight])
+
+
 def test_one_seed_is_bit_identical_and_another_is_not() -> None:
     first, again, other = (trained(sampler(seed=seed), 1) for seed in (3, 3, 4))
     assert_equal(first, again)

@@ -145,6 +145,13 @@ def test_other_optimizers_are_refused(optimizer: keras.optimizers.Optimizer) -> 
         train(build(BODIES["silu"]), optimizer)
 
 
+def test_a_wrapping_loss_scale_optimizer_is_refused_with_advice() -> None:
+    model = build(BODIES["silu"])
+    model.compile(keras.optimizers.LossScaleOptimizer(LocalEntropy(TAU, SGLD(2), seed=0)), "mse")
+    with pytest.raises(TypeError, match=r"`TrainStep` needs an .*`auto_scale_loss=False`"):
+        model.train_on_batch(X, Y)
+
+
 def test_order_of_the_bases_is_checked() -> None:
     text = r"^`TrainStep` must stand before `keras.Model` among the bases of `Wrong`. Received: "
     with pytest.raises(TypeError, match=rf"{text}class Wrong\(Model, TrainStep\)$"):
