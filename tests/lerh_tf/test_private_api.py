@@ -26,8 +26,8 @@ KERAS = {
     "_learning_rate",
     "_trainable_variables",
 }
-# A method of Python's own named tuples.
-PYTHON = {"_replace"}
+# Methods of Python's own named tuples.
+PYTHON = {"_asdict", "_replace"}
 
 
 def trees() -> Iterator[ast.AST]:
