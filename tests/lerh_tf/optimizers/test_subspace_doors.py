@@ -81,7 +81,7 @@ def step(optimizer: Optimizer) -> list[Array]:
 def state(model: keras.Model, optimizer: Optimizer) -> list[Array]:
     """The weights and, where there is one, the end of the chain."""
     weights = model.trainable_variables
-    chain = [v for v in optimizer.variables if v.name == "chain"]
+    chain = [v for v in optimizer.variables if v.name.endswith("_chain")]
     return [v.numpy() for v in (*weights, *chain)]
 
 
