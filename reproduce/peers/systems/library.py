@@ -75,7 +75,7 @@ class Trained:
     def chain(self) -> Sequence[Array]:
         """See `System`."""
         variables = self._model.optimizer.variables
-        return [variable.numpy() for variable in variables if variable.name == "chain"]
+        return [variable.numpy() for variable in variables if variable.name.endswith("_chain")]
 
     def restart(self) -> None:
         """See `System`."""
