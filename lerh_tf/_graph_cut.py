@@ -12,8 +12,8 @@ _PYTHON = frozenset({"PyFunc", "EagerPyFunc"})
 # Small constants travel with the piece, large ones are passed to it.
 _SMALL_CONSTANT_BYTES = 4096
 EXPLICIT_DOOR = (
-    "Let the model subclass `lerh_tf.TrainStep` before `keras.Model`, which evaluates the loss as "
-    "a function of the weights instead of replaying its graph."
+    "Let the model subclass `lerh_tf.TrainStep`, named before `keras.Model`: it evaluates the loss "
+    "as a function of the weights instead of replaying its graph."
 )
 
 
