@@ -66,4 +66,4 @@ def seeds(values: Iterable[int]) -> None:
     distinct("seeds", received)
     for value in received:
         if not 0 <= value <= LARGEST_SEED:
-            raise ValueError(f"`seeds` must lie in [0, {LARGEST_SEED}]. Received: {value}")
+            raise ValueError(f"`seeds` must lie in [0, {LARGEST_SEED}]. Received: seeds={value}")

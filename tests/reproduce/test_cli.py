@@ -37,7 +37,7 @@ def _reproduce(*arguments: object) -> "subprocess.CompletedProcess[str]":
         ("--samples 0", "`samples` must be a positive integer. Received: samples=0"),
         ("--samples 1.5", "`samples` must be an integer. Received: 1.5"),
         ("--updates -3", "`updates` must be a positive integer. Received: updates=-3"),
-        ("--seeds -1", "`seeds` must lie in [0, 4294967295]. Received: -1"),
+        ("--seeds -1", "`seeds` must lie in [0, 4294967295]. Received: seeds=-1"),
         ("--seeds 0 1 0", "`seeds` must be one or more distinct values. Received: 0 1 0"),
         ("--seeds", "`seeds` must be one or more distinct values. Received: nothing"),
         ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
