@@ -16,8 +16,9 @@ _TAU = (
     "The weights were left as they were."
 )
 _STEP = (
-    "The weights after the step to the mean are infinite or NaN in their dtype. The weights were "
-    "left as they were. Try another tau or learning rate, or a wider dtype."
+    "The weights after the step to the mean are infinite or NaN in their dtype, or the gradients "
+    "for it are, accumulated or clipped. The weights were left as they were. Try another tau or "
+    "learning rate, or a wider dtype."
 )
 
 

@@ -9,7 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from lerh_tf.objective import Variable
+from lerh_tf.kernels.base import all_finite
+from lerh_tf.objective import Variable, native
 from lerh_tf.optimizers._replicas import replicas
 
 _LAYOUT = "layout"
@@ -79,6 +80,30 @@ class KerasOptimizer(keras.optimizers.Optimizer):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
+    def leaves_dtype(
+        self, gradients: Sequence[tf.Tensor], variables: Sequence[Variable]
+    ) -> tf.Tensor:
+        """Returns whether Keras's update would bring infinity or NaN, as a scalar bool tensor.
+
+        That is where the gradients, with those that wait to be accumulated, are not finite or,
+        if this update moves the weights, the weights after decay and the clipped step are not.
+
+        Args:
+            gradients: one per variable.
+            variables: the weights to move.
+        """
+        sums = [g / (self.loss_scale_factor or 1.0) for g in gradients]
+        if self.gradient_accumulation_steps:
+            sums = [s + w for s, w in zip(sums, self._waiting_gradients(variables), strict=True)]
+        steps = self._clip_gradients([s / (self.gradient_accumulation_steps or 1) for s in sums])
+        rate, decay = tf.convert_to_tensor(self.learning_rate), self.weight_decay or 0.0
+        anchor = [tf.convert_to_tensor(native(v)) for v in variables]
+        reached = [
+            x - x * tf.cast(decay, x.dtype) * tf.cast(rate, x.dtype) - tf.cast(rate, x.dtype) * g
+            for x, g in zip(anchor, steps, strict=True)
+        ]
+        return ~all_finite(sums) | (self._moves_weights() & ~all_finite(reached))
+
     def apply_unless(
         self,
         skip: tf.Tensor,
@@ -87,8 +112,8 @@ class KerasOptimizer(keras.optimizers.Optimizer):
     ) -> None:
         """Makes Keras's update, or only counts it, so that nothing decays either.
 
-        A part of an update, by accumulation or on one of several replicas, is never skipped: its
-        gradients are to be zero.
+        Gradients that wait to be accumulated are let go where the weights were to move. A part
+        of an update on one of several replicas is never skipped: its gradients are to be zero.
 
         Args:
             skip: scalar bool tensor.
@@ -96,14 +121,39 @@ class KerasOptimizer(keras.optimizers.Optimizer):
             variables: the weights to move.
         """
         apply = super().apply
-        if self.gradient_accumulation_steps or replicas() > 1:
+        if replicas() > 1:
             apply(gradients, variables)
             return
 
         def count() -> None:
+            if self.gradient_accumulation_steps:
+                for waiting in self._waiting_gradients(variables):
+                    self.assign(
+                        waiting, tf.where(self._moves_weights(), tf.zeros_like(waiting), waiting)
+                    )
             self._iterations.assign_add(1)
 
         tf.cond(skip, count, lambda: apply(gradients, variables))
+
+    def update_step(
+        self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
+    ) -> None:
+        """Takes one step: x -= learning_rate * g, but where that is no finite number.
+
+        Each replica's share is finite, their sum may not be.
+        """
+        step = tf.cast(learning_rate, gradient.dtype) * gradient
+        finite = tf.math.is_finite(step)
+        self.assign_sub(variable, tf.where(finite, step, tf.zeros_like(step)))
+
+    def _moves_weights(self) -> tf.Tensor:
+        """Returns whether the coming update moves the weights, instead of waiting for more."""
+        count = tf.convert_to_tensor(native(self._iterations)) + 1
+        return tf.equal(count % (self.gradient_accumulation_steps or 1), 0)
+
+    def _waiting_gradients(self, variables: Sequence[Variable]) -> list[tf.Variable]:
+        indices = map(self._get_variable_index, variables)
+        return [native(self._accumulated_gradients[index]) for index in indices]
 
     def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> Any:
         """Adds up the replicas' gradients."""

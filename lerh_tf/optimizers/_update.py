@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf.kernels.base import Estimate, Kernel, all_finite, widest_dtype
+from lerh_tf.kernels.base import Estimate, Kernel, widest_dtype
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.objective import Objective
@@ -60,15 +60,11 @@ class Step(NamedTuple):
 
     Attributes:
         tau: scalar tensor.
-        rate: scalar tensor, the learning rate.
         loss_scale: what Keras believes the loss was multiplied by, and divides g by.
-        decay: Keras's weight decay, which takes rate * decay * x first.
     """
 
     tau: tf.Tensor
-    rate: tf.Tensor
     loss_scale: float
-    decay: float
 
     @property
     def has_valid_tau(self) -> tf.Tensor:
@@ -82,22 +78,4 @@ class Step(NamedTuple):
         return [
             tf.cast(scale * d / tf.cast(tau, d.dtype), x.dtype)
             for d, x in zip(estimate.displacement, anchor, strict=True)
-        ]
-
-    def fails(self, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns for each cause, in the order of `Failures`, whether the update fails for it."""
-        found = self.has_valid_tau & estimate.is_valid
-        return [
-            ~self.has_valid_tau,
-            self.has_valid_tau & ~estimate.is_valid,
-            found & ~all_finite(self._reached(estimate, anchor)),
-        ]
-
-    def _reached(self, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        gradients = self.gradients(estimate, anchor)
-        return [
-            x
-            - tf.cast(self.rate, x.dtype) * (g / tf.cast(self.loss_scale, x.dtype))
-            - x * tf.cast(self.decay, x.dtype) * tf.cast(self.rate, x.dtype)
-            for x, g in zip(anchor, gradients, strict=True)
         ]

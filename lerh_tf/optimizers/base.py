@@ -44,7 +44,8 @@ class GaussianApproximation(KerasOptimizer):
 
     An update that fails, because tau is not positive, nothing finite was found or the weights
     would not be finite after it, moves nothing but the iteration. Under gradient accumulation and
-    on one of several replicas it is a part of an update, and counts as one that does not move.
+    on one of several replicas it is a part of an update, and counts as one that does not move;
+    an accumulated update that would leave the dtype as a whole is let go with all its parts.
 
     The optimizer's variables, whose order is the file format, are: iteration; the learning rate
     and tau, each if given as a number; what Keras's `build` adds; one scalar per diagnostic; the
@@ -240,17 +241,23 @@ class GaussianApproximation(KerasOptimizer):
         start = self._chain.start(anchor, indices) if self._kernel.has_chain else []
         subspace = self._subspace_of(objective, anchor)
         estimate = self._draw().estimate(objective, subspace, anchor, start)
-        fails = self._step_to_mean().fails(estimate, anchor)
-        estimate = estimate.dropped_unless(~tf.reduce_any(fails), start)
+        step = self._step_to_mean()
+        found = step.has_valid_tau & estimate.is_valid
+        estimate = estimate.dropped_unless(found, start)
+        leaves = self.leaves_dtype(step.gradients(estimate, anchor), used)
+        estimate = estimate.dropped_unless(~leaves, start)
+        # One cause each, in the order of `Failures`.
+        fails = [~step.has_valid_tau, step.has_valid_tau & ~estimate.is_valid, found & leaves]
         self._diagnostics.store(measured(estimate, objective, subspace, anchor))
         count = functools.partial(self.assign_add, self._unreported)
         asserted = self._failures.record(fails, tf.convert_to_tensor(self.tau), count)
         with tf.control_dependencies(asserted):
             if self._kernel.has_chain:
                 self._chain.keep(estimate.chain, indices)
-            gradients = iter(self._step_to_mean().gradients(estimate, anchor))
+            gradients = iter(step.gradients(estimate, anchor))
             of_all = [next(gradients) if is_used else None for is_used in objective.is_used]
-            self.apply_unless(tf.reduce_any(fails), of_all, variables)
+            skip = leaves if self.gradient_accumulation_steps else tf.reduce_any(fails)
+            self.apply_unless(skip, of_all, variables)
 
     @tf.autograph.experimental.do_not_convert
     def step(
@@ -334,17 +341,6 @@ class GaussianApproximation(KerasOptimizer):
         self.apply([None] * len(variables), variables)
         return loss
 
-    def update_step(
-        self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
-    ) -> None:
-        """Takes one step: x -= learning_rate * g, but where that is no finite number.
-
-        Clipping and accumulating may make a gradient infinite or NaN that was finite.
-        """
-        step = tf.cast(learning_rate, gradient.dtype) * gradient
-        finite = tf.math.is_finite(step)
-        self.assign_sub(variable, tf.where(finite, step, tf.zeros_like(step)))
-
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the kernel."""
         config = super().get_config()
@@ -371,8 +367,7 @@ class GaussianApproximation(KerasOptimizer):
         return Draw(self._kernel, self._seed, update, tf.convert_to_tensor(self.tau))
 
     def _step_to_mean(self) -> Step:
-        tau, rate = tf.convert_to_tensor(self.tau), tf.convert_to_tensor(self.learning_rate)
-        return Step(tau, rate, self.loss_scale_factor or 1.0, self.weight_decay or 0.0)
+        return Step(tf.convert_to_tensor(self.tau), self.loss_scale_factor or 1.0)
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
         if not self._subspace or not isinstance(objective, ReplayedLoss):

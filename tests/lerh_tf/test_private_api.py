@@ -19,7 +19,9 @@ from tests.lerh_tf._keras_steps import state_of
 
 # Attributes of Keras's Optimizer; each has its test below.
 KERAS = {
+    "_accumulated_gradients",
     "_check_variables_are_known",
+    "_clip_gradients",
     "_get_current_learning_rate",
     "_get_variable_index",
     "_iterations",
@@ -174,6 +176,24 @@ def test_iterations_is_the_raw_counter() -> None:
         optimizer.apply([tf.constant([1.0])], [variable])
     assert int(optimizer._iterations.numpy()) == 3
     assert int(optimizer.iterations) == 1
+
+
+def test_accumulated_gradients_are_unscaled_sums_until_the_last_part() -> None:
+    variables = [keras.Variable([8.0]), keras.Variable([4.0])]
+    optimizer = Listening(gradient_accumulation_steps=2, loss_scale_factor=4.0)
+    for waiting, moved in ((1.0, 8.0), (0.0, 7.0)):
+        optimizer.apply([tf.constant([4.0]), tf.constant([8.0])], variables)
+        kept = [v.numpy().item() for v in optimizer._accumulated_gradients]
+        assert kept == [waiting, 2.0 * waiting]
+        assert variables[0].numpy().item() == moved
+
+
+def test_gradients_are_clipped_as_a_list() -> None:
+    gradients = [tf.constant([3.0]), tf.constant([4.0])]
+    clipped = Listening(global_clipnorm=1.0)._clip_gradients(gradients)
+    np.testing.assert_allclose(tf.concat(clipped, 0), [0.6, 0.8], rtol=1e-6)
+    unclipped = Listening()._clip_gradients(gradients)
+    assert all(u is g for u, g in zip(unclipped, gradients, strict=True))
 
 
 def test_trainable_variables_and_their_index() -> None:
