@@ -342,10 +342,13 @@ class LossFunction(Objective):
     Args:
         function: takes one tensor per variable to the scalar loss, and moves no variable.
         size: the number of variables; f is taken to depend on all of them.
+        vectorize: False evaluates the loss at one sample after the other, where XLA compiles the
+            train step: of a loss with loops, such as an LSTM's, it compiles no vectorised form.
     """
 
-    def __init__(self, function: Callable[[Weights], tf.Tensor], size: int):
+    def __init__(self, function: Callable[[Weights], tf.Tensor], size: int, vectorize: bool = True):
         self._function = function
+        self._vectorize_samples = vectorize
         self.is_used = (True,) * size
 
     def __call__(self, weights: Weights) -> tf.Tensor:
@@ -359,6 +362,23 @@ class LossFunction(Objective):
             tape.watch(local)
             loss = self._function(local)
         return _connected(tape.gradient(loss, local), local)
+
+    def vectorized(self, stacked: Weights) -> tf.Tensor:
+        """See `Objective`."""
+        if self._vectorize_samples:
+            return super().vectorized(stacked)
+        dtype = tf.float64 if tf.float64 in [s.dtype for s in stacked] else tf.float32
+        return self._one_by_one(lambda w: tf.cast(tf.reshape(self(w), []), dtype), stacked, dtype)
+
+    def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
+        """See `Objective`."""
+        if self._vectorize_samples:
+            return super().vectorized_gradient(stacked)
+        return self._one_by_one(self.gradient, stacked, [s.dtype for s in stacked])
+
+    def _one_by_one(self, function: Callable[[Weights], Any], stacked: Weights, dtypes: Any) -> Any:
+        self.is_vectorized = False
+        return tf.map_fn(function, list(stacked), fn_output_signature=dtypes)
 
 
 def _connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:

@@ -23,15 +23,20 @@ def end_update(graph: tf.Graph) -> None:
     _earlier[graph] = len(graph.get_operations())
 
 
+def captured_loss(loss: tf.Tensor) -> CapturedLoss:
+    """Captures a loss, as one of the weight update that its graph has come to."""
+    since = _earlier.get(loss.graph, 0) if tf.is_symbolic_tensor(loss) else 0
+    return CapturedLoss(loss, since)
+
+
 class CapturedLosses:
     """The loss on its way from `scale_loss` to `apply`; replicas trace in threads of their own."""
 
     def __init__(self) -> None:
         self._losses: dict[int, CapturedLoss] = {}
 
-    def put(self, loss: tf.Tensor) -> None:
-        since = _earlier.get(loss.graph, 0) if tf.is_symbolic_tensor(loss) else 0
-        self._losses[threading.get_ident()] = CapturedLoss(loss, since)
+    def put(self, loss: CapturedLoss) -> None:
+        self._losses[threading.get_ident()] = loss
 
     def take(self) -> CapturedLoss:
         try:

@@ -17,17 +17,10 @@ def replicas() -> int:
     return int(tf.distribute.get_strategy().num_replicas_in_sync)
 
 
-def check_replicas_are_in_a_graph() -> None:
-    """Refuses an eager call on one of several replicas: they meet inside the compiled update.
-
-    Raises:
-        RuntimeError: this is one.
-    """
-    if replicas() > 1 and tf.distribute.get_replica_context() is not None:
-        raise RuntimeError(
-            "`step` on several replicas must run in a graph: call `strategy.run` inside a "
-            f"`tf.function`. Received: an eager call on one of {replicas()} replicas"
-        )
+def is_eager_replica() -> bool:
+    """Returns whether this is an eager call on one of several replicas."""
+    on_a_replica = tf.distribute.get_replica_context() is not None
+    return replicas() > 1 and on_a_replica and not tf.inside_function()
 
 
 def whole(share: tf.Tensor) -> tf.Tensor:

@@ -13,6 +13,24 @@ from lerh_tf.optimizers._replicas import noise_position, replicas
 from lerh_tf.subspace import Subspace
 
 
+class Update(NamedTuple):
+    """What one weight update has found, before any variable moves.
+
+    Attributes:
+        gradients: g per variable, None for those that the loss does not depend on.
+        chain: the chain's last state, one position per used variable; empty for none.
+        diagnostics: scalars by name.
+        fails: per cause of failure, whether the update fails for it.
+        leaves: whether the gradients would bring infinity or NaN, other than from the kernel.
+    """
+
+    gradients: list[tf.Tensor | None]
+    chain: list[tf.Tensor]
+    diagnostics: dict[str, tf.Tensor | float]
+    fails: list[tf.Tensor]
+    leaves: tf.Tensor
+
+
 class Draw(NamedTuple):
     """What an estimate of m depends on beside the loss and the weights.
 

@@ -24,11 +24,11 @@ from lerh_tf.optimizers._arguments import (
 )
 from lerh_tf.optimizers._chain import Chain
 from lerh_tf.optimizers._diagnostics import Diagnostics, measured
-from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, end_update
+from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, captured_loss, end_update
 from lerh_tf.optimizers._failures import POLICIES, Failures
 from lerh_tf.optimizers._keras_optimizer import KerasOptimizer
-from lerh_tf.optimizers._replicas import check_replicas_are_in_a_graph, whole
-from lerh_tf.optimizers._update import Draw, Step
+from lerh_tf.optimizers._replicas import is_eager_replica, whole
+from lerh_tf.optimizers._update import Draw, Step, Update
 from lerh_tf.schedules import Schedule, is_schedule
 from lerh_tf.subspace import Subspace, find_subspace
 
@@ -94,6 +94,7 @@ class GaussianApproximation(KerasOptimizer):
         self._subspace = checked_subspace(subspace)
         self._captured = CapturedLosses()
         self._compiled_steps = CompiledSteps(self._step)
+        self._compiled_updates = CompiledSteps(self._update_of_closure)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
         self._made_at_first = tuple(variable.name for variable in self.variables)
 
@@ -194,7 +195,7 @@ class GaussianApproximation(KerasOptimizer):
         Raises:
             ReplayError: the loss was computed eagerly.
         """
-        self._captured.put(whole(loss))
+        self._captured.put(captured_loss(whole(loss)))
         return tf.stop_gradient(loss)
 
     @tf.autograph.experimental.do_not_convert
@@ -223,7 +224,6 @@ class GaussianApproximation(KerasOptimizer):
             self._trainable_variables if trainable_variables is None else trainable_variables
         )
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
-        end_update(captured.graph)
 
     @tf.autograph.experimental.do_not_convert
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
@@ -233,31 +233,7 @@ class GaussianApproximation(KerasOptimizer):
             objective: the minibatch loss.
             variables: the weights that it is a function of.
         """
-        self.build(variables)
-        self._check_variables_are_known(variables)
-        used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
-        indices = [self._get_variable_index(v) for v in used]
-        anchor = [tf.convert_to_tensor(native(v)) for v in used]
-        start = self._chain.start(anchor, indices) if self._kernel.has_chain else []
-        subspace = self._subspace_of(objective, anchor)
-        estimate = self._draw().estimate(objective, subspace, anchor, start)
-        step = self._step_to_mean()
-        found = step.has_valid_tau & estimate.is_valid
-        estimate = estimate.dropped_unless(found, start)
-        leaves = self.leaves_dtype(step.gradients(estimate, anchor), used)
-        estimate = estimate.dropped_unless(~leaves, start)
-        # One cause each, in the order of `Failures`.
-        fails = [~step.has_valid_tau, step.has_valid_tau & ~estimate.is_valid, found & leaves]
-        self._diagnostics.store(measured(estimate, objective, subspace, anchor))
-        count = functools.partial(self.assign_add, self._unreported)
-        asserted = self._failures.record(fails, tf.convert_to_tensor(self.tau), count)
-        with tf.control_dependencies(asserted):
-            if self._kernel.has_chain:
-                self._chain.keep(estimate.chain, indices)
-            gradients = iter(step.gradients(estimate, anchor))
-            of_all = [next(gradients) if is_used else None for is_used in objective.is_used]
-            skip = leaves if self.gradient_accumulation_steps else tf.reduce_any(fails)
-            self.apply_unless(skip, of_all, variables)
+        self._move(self._update(objective, variables), variables)
 
     @tf.autograph.experimental.do_not_convert
     def step(
@@ -289,16 +265,19 @@ class GaussianApproximation(KerasOptimizer):
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
             TypeError: the closure returned no tensor and no `Objective`.
-            RuntimeError: `strategy.run` calls it eagerly on several replicas.
             tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
         """
         if tf.inside_function():
             return self._step(closure, variables, inputs)
-        check_replicas_are_in_a_graph()
         variables = list(variables)
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)
-        loss = self._compiled_steps.get(closure, variables)(inputs)
+        if is_eager_replica():
+            # Replicas meet where variables are assigned to, and can't inside a function.
+            loss, update = self._compiled_updates.get(closure, variables)(inputs)
+            self._move(update, variables)
+        else:
+            loss = self._compiled_steps.get(closure, variables)(inputs)
         self.report_failures()
         return loss
 
@@ -326,6 +305,17 @@ class GaussianApproximation(KerasOptimizer):
         variables: Sequence[Variable],
         inputs: Any,
     ) -> tf.Tensor | None:
+        loss, update = self._update_of_closure(closure, variables, inputs)
+        self._move(update, variables)
+        return loss
+
+    def _update_of_closure(
+        self,
+        closure: Callable[..., tf.Tensor | Objective],
+        variables: Sequence[Variable],
+        inputs: Any,
+    ) -> tuple[tf.Tensor | None, Update]:
+        """Returns the loss before the update, None for an `Objective`, and the update."""
         if tf.inside_function():
             end_update(tf.compat.v1.get_default_graph())
         loss = closure(*inputs)
@@ -335,11 +325,51 @@ class GaussianApproximation(KerasOptimizer):
                 f"Received: {loss!r}"
             )
         if isinstance(loss, Objective):
-            self.apply_objective(loss, variables)
-            return None
-        self.scale_loss(loss)
-        self.apply([None] * len(variables), variables)
-        return loss
+            return None, self._update(loss, variables)
+        objective = ReplayedLoss.of_variables(captured_loss(whole(loss)), variables)
+        return loss, self._update(objective, variables)
+
+    def _update(self, objective: Objective, variables: Sequence[Variable]) -> Update:
+        """Returns what the weights are to be moved by; moves no variable."""
+        self.build(variables)
+        self._check_variables_are_known(variables)
+        used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
+        anchor = [tf.convert_to_tensor(native(v)) for v in used]
+        start = self._chain.start(anchor, self._indices(used)) if self._kernel.has_chain else []
+        subspace = self._subspace_of(objective, anchor)
+        step = self._step_to_mean()
+        estimate = self._draw().estimate(objective, subspace, anchor, start)
+        found = step.has_valid_tau & estimate.is_valid
+        estimate = estimate.dropped_unless(found, start)
+        leaves = self.leaves_dtype(step.gradients(estimate, anchor), used)
+        estimate = estimate.dropped_unless(~leaves, start)
+        gradients = iter(step.gradients(estimate, anchor))
+        return Update(
+            [next(gradients) if is_used else None for is_used in objective.is_used],
+            estimate.chain,
+            measured(estimate, objective, subspace, anchor),
+            # One cause each, in the order of `Failures`.
+            [~step.has_valid_tau, step.has_valid_tau & ~estimate.is_valid, found & leaves],
+            leaves,
+        )
+
+    def _move(self, update: Update, variables: Sequence[Variable]) -> None:
+        """Moves weights and chain, and stores what there is to tell."""
+        used = [v for v, g in zip(variables, update.gradients, strict=True) if g is not None]
+        self._diagnostics.store(update.diagnostics)
+        count = functools.partial(self.assign_add, self._unreported)
+        asserted = self._failures.record(update.fails, tf.convert_to_tensor(self.tau), count)
+        with tf.control_dependencies(asserted):
+            if self._kernel.has_chain:
+                self._chain.keep(update.chain, self._indices(used))
+            partly = self.gradient_accumulation_steps
+            skip = update.leaves if partly else tf.reduce_any(update.fails)
+            self.apply_unless(skip, update.gradients, variables)
+        if tf.inside_function():
+            end_update(tf.compat.v1.get_default_graph())
+
+    def _indices(self, variables: Sequence[Variable]) -> list[int]:
+        return [self._get_variable_index(v) for v in variables]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the kernel."""

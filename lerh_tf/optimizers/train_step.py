@@ -83,15 +83,18 @@ class TrainStep:
                 loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
                 return whole(loss)
 
-        return _replayed_if_possible(loss_at, [tf.convert_to_tensor(v.value) for v in variables])
+        values = [tf.convert_to_tensor(v.value) for v in variables]
+        return _replayed_if_possible(loss_at, values, model.jit_compile)
 
 
-def _replayed_if_possible(loss_at: Callable[[Weights], tf.Tensor], values: Weights) -> Objective:
+def _replayed_if_possible(
+    loss_at: Callable[[Weights], tf.Tensor], values: Weights, jit_compile: bool
+) -> Objective:
     """Returns the loss's graph where it can be replayed: there a subspace can be found."""
     try:
         replayed = ReplayedLoss.of_function(loss_at, values)
     except ReplayError:
-        return LossFunction(loss_at, len(values))
+        return LossFunction(loss_at, len(values), vectorize=not jit_compile)
     return LossFunction(loss_at, len(values)) if replayed.custom_gradient else replayed
 
 

@@ -61,6 +61,8 @@ class TakesGradients(keras.optimizers.Optimizer):
         known = self._trainable_variables
         self._linear.variables = list(known if trainable_variables is None else trainable_variables)
         self._linear.scale = self.loss_scale_factor or 1.0
+        if not self.gradient_accumulation_steps:
+            grads = [as_summed(g) for g in grads]
         self.step(self._linear, self._linear.variables, [with_tensors(g) for g in grads])
 
 
@@ -69,6 +71,19 @@ def with_tensors(gradient: Any) -> Any:
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     return tf.IndexedSlices(*map(tf.convert_to_tensor, (gradient.values, gradient.indices)))
+
+
+def as_summed(gradient: Any) -> Any:
+    """This replica's share of the gradient as TensorFlow sums it over replicas.
+
+    Of one eager tensor that all replicas hand over it takes the sum to be that tensor, and Keras's
+    tests hand over such; what the library makes of it is a tensor on each replica.
+    """
+    replica = tf.distribute.get_replica_context()
+    count = tf.distribute.get_strategy().num_replicas_in_sync
+    if replica is None or count == 1 or not tf.executing_eagerly():
+        return gradient
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, gradient) / count
 
 
 def product(gradient: Any, variable: Variable) -> tf.Tensor:

@@ -1,7 +1,6 @@
 """The one table of what is left out of Keras's own tests, and why.
 
-Tests of arguments that only SGD has; what is no test of SGD on TensorFlow at all; and what Keras's
-SGD fails at too where it has to run in a graph, as ours always has to.
+Tests of arguments that only SGD has, and what is no test of SGD on TensorFlow at all.
 """
 
 import unittest
@@ -10,7 +9,6 @@ from fnmatch import fnmatch
 MOMENTUM = "momentum is an argument of SGD's own"
 OTHER = "a case of another of Keras's optimizers; SGD's is run by its name"
 BACKEND = "Keras skips it on TensorFlow: `stateless_apply` belongs to JAX"
-GRAPH = "Keras itself fails at it in a graph, with its own SGD too, as a test beside it shows"
 ABSENT = "Keras skips it where tf_keras is not installed"
 
 # By Keras's test class, patterns of names.
@@ -32,11 +30,7 @@ EXCLUDED: dict[str, dict[str, str]] = {
         },
         "test_sparse_*_sgd_momentum*": MOMENTUM,
     },
-    "OptimizerDistributeTest": {
-        "test_single_step1": ABSENT,
-        "test_ema": GRAPH,
-        "test_gradient_accumulation": GRAPH,
-    },
+    "OptimizerDistributeTest": {"test_single_step1": ABSENT},
 }
 
 

@@ -15,6 +15,6 @@ def test_keras_s_tests_on_two_replicas_run() -> None:
     command = [sys.executable, "-m", "pytest", *options, str(TESTS)]
     found = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert found.returncode == pytest.ExitCode.OK, found.stdout
-    # Nine of Keras's, less those of the table, and two about Keras's SGD.
+    # Ten of Keras's, less the one of the table.
     assert "9 passed" in found.stdout
     assert "skipped" not in found.stdout

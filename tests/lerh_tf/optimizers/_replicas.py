@@ -56,17 +56,22 @@ def network(base: type[keras.Model] = keras.Model) -> keras.Model:
 
 
 def by_fit(
-    strategy: tf.distribute.Strategy, make: Callable[[], Any], base: type[keras.Model] = keras.Model
+    strategy: tf.distribute.Strategy,
+    make: Callable[[], Any],
+    base: type[keras.Model] = keras.Model,
+    **arguments: Any,
 ) -> Trained:
     with strategy.scope():
         model = network(base)
-        model.compile(make(), "mse")
+        model.compile(make(), "mse", **arguments)
     x, y = data()
     history = model.fit(x, y, batch_size=BATCH, epochs=UPDATES, shuffle=False, verbose=0)
     return Trained(weights_of(strategy, model), history.history["loss"])
 
 
-def by_loop(strategy: tf.distribute.Strategy, make: Callable[[], Any]) -> Trained:
+def by_loop(
+    strategy: tf.distribute.Strategy, make: Callable[[], Any], eagerly: bool = False
+) -> Trained:
     with strategy.scope():
         model, optimizer, mse = network(), make(), keras.losses.MeanSquaredError()
         optimizer.build(model.trainable_variables)
@@ -74,7 +79,6 @@ def by_loop(strategy: tf.distribute.Strategy, make: Callable[[], Any]) -> Traine
     def loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return mse(y, model(x, training=True))
 
-    @tf.function
     def update(x: Any, y: Any) -> Any:
         def on_replica(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
             return optimizer.step(loss, model.trainable_variables, x, y)
@@ -82,7 +86,8 @@ def by_loop(strategy: tf.distribute.Strategy, make: Callable[[], Any]) -> Traine
         return strategy.reduce("SUM", strategy.run(on_replica, args=(x, y)), axis=None)
 
     batch = [distributed(strategy, values) for values in data()]
-    losses = [float(update(*batch)) for _ in range(UPDATES)]
+    call = update if eagerly else tf.function(update)
+    losses = [float(call(*batch)) for _ in range(UPDATES)]
     return Trained(weights_of(strategy, model), losses)
 
 
@@ -147,22 +152,32 @@ def distance(actual: list[Array], expected: list[Array]) -> float:
     return max(float(np.abs(a - e).max()) for a, e in zip(actual, expected, strict=True))
 
 
-def eager_run(strategy: tf.distribute.Strategy) -> str:
-    """What `strategy.run` around `step` says outside a graph."""
+def failing_eagerly(strategy: tf.distribute.Strategy) -> dict[str, Any]:
+    """What an eager `step` does where each replica's loss is NaN."""
     with strategy.scope():
-        model = network()
-        optimizer = OPTIMIZERS["importance"]()
+        model, optimizer = network(), OPTIMIZERS["sgld"]()
         optimizer.build(model.trainable_variables)
+    before, (x, y) = weights_of(strategy, model), data()
+    step = functools.partial(optimizer.step, loss_of(model), model.trainable_variables)
     try:
-        strategy.run(optimizer.step, args=(loss_of(model), model.trainable_variables, *data()))
-    except RuntimeError as error:
-        return str(error)
-    return ""
+        strategy.run(step, args=(x, np.full_like(y, np.nan)))
+    except tf.errors.InvalidArgumentError as error:
+        told = str(error)
+    stays = all(map(equal, weights_of(strategy, model), before))
+    strategy.run(step, args=(x, y))
+    return {
+        "told": told,
+        "stays": stays,
+        "goes on": not equal(weights_of(strategy, model)[0], before[0]),
+    }
 
 
-def failing() -> dict[str, Any]:
+def equal(actual: list[Array], expected: list[Array]) -> bool:
+    return distance(actual, expected) == 0.0
+
+
+def failing(strategy: tf.distribute.Strategy) -> dict[str, Any]:
     """One replica's part of the minibatch has NaN labels: it counts as one that does not move."""
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
         model = network()
         model.compile(OPTIMIZERS["importance"](on_failure="warn"), "mse")
@@ -188,7 +203,7 @@ def main() -> None:
     )
     one = tf.distribute.OneDeviceStrategy("CPU:0")
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    found: dict[str, Any] = {"failing": failing(), "eager": eager_run(two)}
+    found: dict[str, Any] = {"failing": failing(two), "failing eagerly": failing_eagerly(two)}
 
     def accumulating_sgd() -> keras.optimizers.SGD:
         return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
@@ -200,24 +215,26 @@ def main() -> None:
         error_of(functools.partial(by_fit, two, make)) for make in (accumulating_sgd, accumulating)
     ]
     for name, make in OPTIMIZERS.items():
-        fits, loop = by_fit(two, make), by_loop(two, make)
+        fits, loop, eager = by_fit(two, make), by_loop(two, make), by_loop(two, make, eagerly=True)
         expected = by_hand(make)
         found[name] = {
             "replicas": len(fits.weights),
-            "apart": max(distance(*fits.weights), distance(*loop.weights)),
+            "apart": max(distance(*each.weights) for each in (fits, loop, eager)),
             "fit": distance(fits.weights[0], expected),
             "loop": distance(loop.weights[0], expected),
+            "eager-loop": distance(eager.weights[0], expected),
             "moved": distance(expected, [v.numpy() for v in network().trainable_variables]),
-            "losses": [fits.losses, loop.losses],
+            "losses": [fits.losses, loop.losses, eager.losses],
         }
     importance, single = OPTIMIZERS["importance"], tf.distribute.get_strategy()
     found["one"] = distance(
         by_fit(one, importance).weights[0], by_fit(single, importance).weights[0]
     )
-    found["train-step"] = distance(
-        by_fit(two, importance, StepModel).weights[0],
-        by_fit(two, importance).weights[0],
-    )
+    stock = by_fit(two, importance).weights[0]
+    found["train-step"] = {
+        eagerly: distance(by_fit(two, importance, StepModel, run_eagerly=eagerly).weights[0], stock)
+        for eagerly in (False, True)
+    }
     json.dump(found, sys.stdout)
 
 
