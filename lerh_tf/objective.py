@@ -81,7 +81,8 @@ class Objective(abc.ABC):
         is_used: per variable, whether f depends on it. The `weights` arguments below hold one
             tensor per variable that is used, in the order of the variables.
         footprint: about how many numbers one evaluation holds.
-        is_vectorized: False once an operation had to be evaluated sample by sample.
+        is_vectorized: False once an operation had to be evaluated sample by sample, or if the loss
+            has a loop.
     """
 
     is_used: tuple[bool, ...]

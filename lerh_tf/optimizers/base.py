@@ -164,7 +164,7 @@ class GaussianApproximation(KerasOptimizer):
         `sampled_dimensions` in how many of them, or of their subspace, noise was drawn per
         sample, `compiled` 1 where the inner loop was compiled by XLA on its own, else 0,
         `vectorized` 0 where an operation, such as a convolution, had to be evaluated sample by
-        sample, else 1. The others are the kernel's own.
+        sample or the loss has a loop, else 1. The others are the kernel's own.
         """
         return self._diagnostics.read() if self.built else {}
 

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from lerh_tf import ImportanceSampling, LocalEntropy
+from lerh_tf import ImportanceSampling, LocalEntropy, LossFunction
+from lerh_tf.objective import Weights
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import (
     Array,
@@ -201,3 +202,35 @@ def test_frozen_weights_keep_their_values() -> None:
     kernel, bias = map(value_of, model.layers[0].variables)
     expected = np.mean(((x @ kernel + bias) @ v[0] + v[1] - y) ** 2)
     np.testing.assert_allclose(probe.probed_losses(), [expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_loss_with_a_loop_is_evaluated_sample_by_sample(jit_compile: bool) -> None:
+    def powers(weights: Weights) -> tf.Tensor:
+        narrow, wide = weights
+        shifted = tf.cast(narrow, tf.float64) + wide
+        return tf.while_loop(
+            lambda i, _: i < 3,
+            lambda i, total: (i + 1, total + tf.reduce_sum(shifted ** tf.cast(i, tf.float64))),
+            (tf.constant(0), tf.constant(0.0, tf.float64)),
+            maximum_iterations=3,
+        )[1]
+
+    rng = np.random.default_rng(0)
+    stacked = [tf.constant(rng.normal(size=(4, 2)), dtype) for dtype in ("float32", "float64")]
+
+    @tf.function(jit_compile=jit_compile)
+    def at_all(one_by_one: bool) -> Any:
+        objective = LossFunction(powers, 2, vectorize=not one_by_one)
+        return objective.vectorized(stacked), objective.vectorized_gradient(stacked)
+
+    losses, gradients = at_all(one_by_one=True)
+    assert losses.dtype == tf.float64
+    shifted = tf.cast(stacked[0], tf.float64) + stacked[1]
+    np.testing.assert_allclose(losses, tf.reduce_sum(1.0 + shifted + shifted**2, 1), rtol=1e-12)
+    for found, weights, accuracy in zip(gradients, stacked, (1e-6, 1e-12), strict=True):
+        assert found.dtype == weights.dtype
+        np.testing.assert_allclose(found, 1.0 + 2.0 * shifted, rtol=accuracy)
+    if not jit_compile:
+        expected = at_all(one_by_one=False)
+        tf.nest.map_structure(np.testing.assert_array_equal, (losses, gradients), expected)
