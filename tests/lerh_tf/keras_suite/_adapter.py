@@ -116,12 +116,6 @@ class SGD(TakesGradients, HeatRegularization):
         super().__init__(learning_rate=learning_rate, **{**exact, **kwargs})
         self._of_sgd = {"momentum": momentum, "nesterov": nesterov}
 
-    @property
-    def variables(self) -> list[keras.Variable]:
-        """Those that SGD has too: without tau, diagnostics and counts of failures."""
-        of_keras = ("iteration", "learning_rate", "average", "gradient_accumulator")
-        return [v for v in super().variables if v.name.endswith(of_keras)]
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._of_sgd}
 
