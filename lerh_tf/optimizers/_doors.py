@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -69,6 +70,14 @@ class CompiledSteps:
     def _compile(
         self, closure: Callable[..., Any], variables: "tuple[_ById, ...]"
     ) -> Callable[[Any], Any]:
+        if self._compiled.cache_info().misses == _CLOSURES + 1:
+            warnings.warn(
+                f"`step` has received {_CLOSURES + 1} different closures and traced each, which "
+                "takes time and memory. Make one closure before the loop, and pass it each "
+                f"minibatch as `*inputs`. Received: closure={closure!r}",
+                UserWarning,
+                stacklevel=4,
+            )
         weights = [v.variable for v in variables]
         return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
 

@@ -74,6 +74,23 @@ def test_memory_levels_off_over_fits_of_one_model(kernel: Any) -> None:
     assert growth(fit, FITS - WARM_UP) < LEVEL
 
 
+@pytest.mark.parametrize("kernel", [KERNEL, SGLD(3)])
+def test_memory_levels_off_over_eager_steps(kernel: Any) -> None:
+    (x, y), weight = data(), tf.Variable(tf.ones([3, 1]))
+    optimizer = LocalEntropy(0.01, kernel, seed=0)
+
+    def loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean((x @ weight - y) ** 2)
+
+    def fit() -> None:
+        for _ in range(10):
+            optimizer.step(loss, [weight], x, y)
+
+    growth(fit, WARM_UP)
+    assert growth(fit, FITS - WARM_UP) < LEVEL
+    assert optimizer.diagnostics["compiled"] == 1.0
+
+
 @pytest.mark.usefixtures("plain_loops")
 def test_new_models_leave_little() -> None:
     growth(short_fit, WARM_UP)

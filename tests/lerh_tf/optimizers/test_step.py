@@ -86,6 +86,20 @@ def test_each_closure_is_traced_once() -> None:
     assert model.traces == 2
 
 
+@pytest.mark.usefixtures("plain_loops")
+def test_a_new_closure_at_each_update_is_warned_of_once() -> None:
+    model, optimizer = Regression(), optimizers()["robbins-monro"]()
+
+    def update() -> None:
+        optimizer.step(lambda: model.loss(*BATCHES[0]), model.variables)
+
+    for _ in range(8):
+        update()
+    with pytest.warns(UserWarning, match=r"Make one closure before the loop.*Received: closure=<"):
+        update()
+    update()
+
+
 def test_inputs_may_be_nests_of_arrays_and_tensors() -> None:
     plain, nested = Regression(), Regression()
     first, second = optimizers()["sgld"](), optimizers()["sgld"]()
