@@ -1,6 +1,6 @@
 """Checks of the optimizers' arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
@@ -10,8 +10,11 @@ import tensorflow as tf
 
 from lerh_tf._checks import finite_float, integer_at_least, positive_float
 from lerh_tf.kernels.base import Kernel
+from lerh_tf.objective import Variable
 
 SEEDS = 2**32
+
+_VARIABLE = (keras.Variable, tf.Variable)
 
 _POSITIVE = ("clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor")
 _FINITE = ("weight_decay", "ema_momentum")
@@ -48,6 +51,17 @@ def checked_subspace(subspace: Any) -> str | bool:
     return cast("str | bool", subspace)
 
 
+def positive_tau(tau: Any) -> float:
+    """Returns a tau that is no schedule as a float; raises `ValueError` for anything else."""
+    if callable(tau):
+        raise ValueError(
+            "`tau` must be a positive, finite number or, given to the constructor, a "
+            "`keras.optimizers.schedules.LearningRateSchedule` such as `lerh_tf.Scoping`. "
+            f"Received: tau={tau!r}"
+        )
+    return positive_float("tau", tau)
+
+
 def on_the_host(value: Any) -> Any:
     """Returns a single number that a tensor, variable or array holds, anything else as it is."""
     if isinstance(value, keras.Variable) or (
@@ -72,6 +86,17 @@ def as_float(learning_rate: Any) -> Any:
     return finite_float("learning_rate", learning_rate) if is_number else learning_rate
 
 
+def settable_rate(learning_rate: Any) -> Any:
+    """Returns what a learning rate is to be set to: numbers checked, anything else as it is.
+
+    Raises:
+        ValueError: `learning_rate` is no finite number, no schedule and no other callable.
+    """
+    if callable(learning_rate) or tf.is_symbolic_tensor(learning_rate):
+        return learning_rate
+    return finite_float("learning_rate", on_the_host(learning_rate))
+
+
 def check_keras_arguments(arguments: Mapping[str, Any]) -> None:
     """Refuses numbers with which Keras itself would make the weights NaN.
 
@@ -88,6 +113,64 @@ def check_keras_arguments(arguments: Mapping[str, Any]) -> None:
                 check(name, arguments[name])
     if arguments.get("gradient_accumulation_steps") is not None:
         integer_at_least("gradient_accumulation_steps", arguments["gradient_accumulation_steps"], 2)
+
+
+def check_closure(closure: Any) -> None:
+    """Raises `TypeError` where `closure` can't be called."""
+    if not callable(closure):
+        raise TypeError(
+            "`closure` must be a function that computes the minibatch loss from the variables as "
+            f"they are. Received: closure={closure!r}"
+        )
+
+
+def check_returned(loss: Any) -> None:
+    """Raises `TypeError` where a closure returned nothing or a number of Python's."""
+    if loss is None or isinstance(loss, Real):
+        raise TypeError(
+            "`closure` must return the scalar minibatch loss, a tensor, or an `Objective`. "
+            f"Received: {loss!r}"
+        )
+
+
+def checked_variables(variables: Any) -> list[Variable]:
+    """Returns the weights to move as a list.
+
+    Raises:
+        TypeError: `variables` is no list of variables.
+        ValueError: it is empty, has one variable twice, or one that is not trainable.
+    """
+    is_list = isinstance(variables, Iterable) and not isinstance(variables, _VARIABLE)
+    found = list(variables) if is_list else []
+    if not is_list or not all(isinstance(v, _VARIABLE) for v in found):
+        raise TypeError(f"`variables` must be a list of variables. Received: variables={variables}")
+    if not found:
+        raise ValueError("`variables` must hold at least one variable. Received: variables=[]")
+    if len(set(map(id, found))) < len(found):
+        raise ValueError(
+            f"`variables` must not hold a variable twice. Received: variables={_names(found)}"
+        )
+    frozen = [v for v in found if not v.trainable]
+    if frozen:
+        raise ValueError(
+            "`variables` must be trainable: pass `model.trainable_variables`. "
+            f"Received: variables={_names(frozen)}"
+        )
+    return found
+
+
+def check_dtypes(variables: Sequence[Variable]) -> None:
+    """Raises `ValueError` where a weight can't be moved by a small step."""
+    wrong = [v for v in variables if not tf.as_dtype(v.dtype).is_floating]
+    if wrong:
+        raise ValueError(
+            "`variables` must be of a floating dtype: make others with `trainable=False`, or "
+            f"leave them out. Received: variables={_names(wrong)}"
+        )
+
+
+def _names(variables: Sequence[Variable]) -> list[str]:
+    return [f"{v.name} ({tf.as_dtype(v.dtype).name})" for v in variables]
 
 
 class TiedToTau:

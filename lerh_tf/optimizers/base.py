@@ -3,13 +3,12 @@
 import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import one_of, positive_float
+from lerh_tf._checks import one_of
 from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
 from lerh_tf.optimizers._arguments import (
@@ -17,10 +16,16 @@ from lerh_tf.optimizers._arguments import (
     TiedToTau,
     as_float,
     as_tensor,
+    check_closure,
+    check_dtypes,
     check_keras_arguments,
+    check_returned,
     checked_seed,
     checked_subspace,
+    checked_variables,
     on_the_host,
+    positive_tau,
+    settable_rate,
 )
 from lerh_tf.optimizers._chain import Chain
 from lerh_tf.optimizers._diagnostics import Diagnostics, measured
@@ -82,7 +87,7 @@ class GaussianApproximation(KerasOptimizer):
         **kwargs: Any,
     ):
         if not is_schedule(tau):
-            tau = positive_float("tau", tau)
+            tau = positive_tau(tau)
         seed = random.randrange(SEEDS) if seed is None else checked_seed(seed)
         rate = TiedToTau(self) if learning_rate is None else as_float(learning_rate)
         check_keras_arguments(kwargs)
@@ -96,7 +101,6 @@ class GaussianApproximation(KerasOptimizer):
         self._compiled_steps = CompiledSteps(self._step)
         self._compiled_updates = CompiledSteps(self._update_of_closure)
         self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
-        self._made_at_first = tuple(variable.name for variable in self.variables)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED:
@@ -104,6 +108,7 @@ class GaussianApproximation(KerasOptimizer):
                 f"`{name}` can't be set: compiled train steps hold it. Make another optimizer and "
                 f"compile the model with it. Received: {name}={value!r}"
             )
+        check_keras_arguments({name: value})
         super().__setattr__(name, value)
 
     @property
@@ -118,7 +123,7 @@ class GaussianApproximation(KerasOptimizer):
                 "`tau` follows a schedule and can't be set; construct the optimizer with a number "
                 f"to set it later. Received: tau={tau}"
             )
-        self._tau.assign(positive_float("tau", on_the_host(tau)))
+        self._tau.assign(positive_tau(on_the_host(tau)))
 
     @property
     def learning_rate(self) -> Any:
@@ -133,13 +138,15 @@ class GaussianApproximation(KerasOptimizer):
                 "construct the optimizer with a `learning_rate` to set it later. "
                 f"Received: learning_rate={learning_rate}"
             )
-        keras.optimizers.Optimizer.learning_rate.fset(self, learning_rate)
+        keras.optimizers.Optimizer.learning_rate.fset(self, settable_rate(learning_rate))
 
     @property
     def layout(self) -> str:
         """See `KerasOptimizer`: the algorithm, its kernel, what exists before `build`."""
         own, kernel = type(self).__name__, type(self._kernel).__name__
-        return f"{own}({kernel}): {', '.join(self._made_at_first)}"
+        state = (self._iterations, self._learning_rate, self._tau)
+        made_at_first = (v.name for v in state if isinstance(v, keras.Variable))
+        return f"{own}({kernel}): {', '.join(made_at_first)}"
 
     @property
     def seed(self) -> int:
@@ -172,6 +179,7 @@ class GaussianApproximation(KerasOptimizer):
         """Creates the optimizer's variables for a list of trainable weights."""
         if self.built:
             return
+        check_dtypes(variables)
         made_before = len(self.variables)
         super().build(variables)
         self._diagnostics = Diagnostics(self._kernel, lambda name: self._scalar(name, 0.0))
@@ -264,12 +272,15 @@ class GaussianApproximation(KerasOptimizer):
 
         Raises:
             ReplayError: the loss can't be evaluated at other weights.
-            TypeError: the closure returned no tensor and no `Objective`.
+            TypeError: `closure` can't be called or returned no tensor and no `Objective`, or
+                `variables` is no list of variables.
+            ValueError: `variables` is empty, or has one twice or one that can't be trained.
             tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
         """
+        check_closure(closure)
+        variables = checked_variables(variables)
         if tf.inside_function():
             return self._step(closure, variables, inputs)
-        variables = list(variables)
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)
         if is_eager_replica():
@@ -319,11 +330,7 @@ class GaussianApproximation(KerasOptimizer):
         if tf.inside_function():
             end_update(tf.compat.v1.get_default_graph())
         loss = closure(*inputs)
-        if loss is None or isinstance(loss, Real):
-            raise TypeError(
-                "`closure` must return the scalar minibatch loss, a tensor, or an `Objective`. "
-                f"Received: {loss!r}"
-            )
+        check_returned(loss)
         if isinstance(loss, Objective):
             return None, self._update(loss, variables)
         objective = ReplayedLoss.of_variables(captured_loss(whole(loss)), variables)

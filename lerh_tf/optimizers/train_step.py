@@ -1,5 +1,6 @@
 """The explicit door for models: a train step whose loss is a true function of the weights."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,7 +66,10 @@ class TrainStep:
         loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
         _update_loss_metric(model, whole(loss), x)
         inputs = (x, y, sample_weight, state)
-        model.optimizer.step(self._objective, model.trainable_variables, *inputs)
+        if model.trainable_variables:
+            model.optimizer.step(self._objective, model.trainable_variables, *inputs)
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return model.compute_metrics(x, y, y_pred, sample_weight)
 
     def _objective(

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from keras import callbacks
 
-from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
+from lerh_tf import SGLD, ImportanceSampling, LocalEntropy, Scoping
 from tests.lerh_tf.keras_features._descent import TAU, Array, assert_same, descent, sgd, training
 
 pytestmark = [
@@ -115,6 +115,23 @@ def test_learning_rate_set_between_fits_takes_effect() -> None:
         np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
 
 
+def test_schedule_set_between_fits_takes_effect_once_compiled_anew() -> None:
+    # Without compiling anew Keras goes on with the step that it has traced.
+    def weights(optimizer: Any) -> list[Array]:
+        model = compiled(optimizer)
+        fit(model, epochs=1)
+        optimizer.learning_rate = keras.optimizers.schedules.ExponentialDecay(0.05, 1, 0.5)
+        fit(model, epochs=1)
+        before = model.get_weights()
+        model.compile(optimizer, "mse")
+        fit(model, epochs=1)
+        return [*before, *model.get_weights()]
+
+    pairs = zip(weights(descent(learning_rate=0.2)), weights(sgd(learning_rate=0.2)), strict=True)
+    for actual, value in pairs:
+        np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
+
+
 def test_samples_can_t_be_set() -> None:
     optimizer: Any = descent()
     kernels: list[Any] = [optimizer.solver, SGLD(), ImportanceSampling()]
@@ -154,14 +171,27 @@ def test_backup_and_restore_goes_on_bit_identically(tmp_path: Path) -> None:
         np.testing.assert_array_equal(a, e)
 
 
-def test_tensorboard_writes_tau_as_the_learning_rate(tmp_path: Path) -> None:
-    model = compiled(chained())
-    fit(model, callbacks.TensorBoard(tmp_path, histogram_freq=1), epochs=1)
-    (events,) = (tmp_path / "train").iterdir()
-    rates = [
+def written_rates(optimizer: LocalEntropy, folder: Path) -> list[float]:
+    """The learning rates that the callback writes in one epoch."""
+    model = compiled(optimizer)
+    fit(model, callbacks.TensorBoard(folder, histogram_freq=1), epochs=1)
+    (events,) = (folder / "train").iterdir()
+    return [
         tf.make_ndarray(value.tensor).item()
         for raw in tf.data.TFRecordDataset(str(events))
         for value in tf.compat.v1.Event.FromString(raw.numpy()).summary.value
         if value.tag == "epoch_learning_rate"
     ]
-    assert rates == [pytest.approx(0.1)]
+
+
+def test_tensorboard_writes_tau_as_the_learning_rate(tmp_path: Path) -> None:
+    assert written_rates(chained(), tmp_path) == [pytest.approx(0.1)]
+
+
+@pytest.mark.parametrize(("rate", "written"), [(0.02, 0.02), (Scoping(0.04, 1.0), 0.01)])
+def test_tensorboard_writes_a_learning_rate_that_was_given(
+    rate: Any, written: float, tmp_path: Path
+) -> None:
+    # Two updates make the epoch.
+    optimizer = LocalEntropy(0.1, SGLD(3), seed=2, learning_rate=rate)
+    assert written_rates(optimizer, tmp_path) == [pytest.approx(written)]

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
+from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
 from tests.lerh_tf.keras_features._descent import Array, assert_same, descent, sgd, training
 
 pytestmark = pytest.mark.usefixtures("plain_loops", "no_noise")
@@ -98,6 +99,21 @@ class Subclassed(keras.Model):
         return 2.0 * super().compute_loss(x, y, y_pred, *rest, **named)
 
 
+class Halves(keras.constraints.Constraint):
+    """A constraint that is not idempotent, and counts how often it is called."""
+
+    def __init__(self) -> None:
+        self.calls = tf.Variable(0)
+
+    def __call__(self, w: Any) -> Any:
+        self.calls.assign_add(1)
+        return 0.5 * tf.convert_to_tensor(w)
+
+
+def constrained() -> keras.Model:
+    return stack(dense(3, kernel_constraint=Halves()), dense())()
+
+
 def frozen() -> keras.Model:
     model = stack(dense(3), layers.BatchNormalization, dense())()
     model.layers[0].trainable = False
@@ -162,6 +178,7 @@ TWO = {
 CASES: dict[str, Callable[[], Case]] = {
     "state-metrics-and-a-ragged-batch": lambda: Case(with_state),
     "regularizers": lambda: Case(regularized),
+    "constraints": lambda: Case(constrained),
     "add-loss": lambda: Case(stack(dense(3), AddsLoss, dense())),
     "sparse-gradients-of-an-embedding": lambda: Case(embedded, {"x": INDICES, "y": Y}),
     "built-lazily": lambda: Case(lazy),
@@ -229,3 +246,18 @@ def test_optimizer_s_argument_acts_once_per_weight_update(name: str) -> None:
         np.abs(a - b).max() > 1e-3 for a, b in zip(other.state, expected.state, strict=True)
     )
     assert differs or name == "loss-scale-factor"
+
+
+@pytest.mark.parametrize("kernel", [SGLD(20), ImportanceSampling(20)])
+def test_constraint_acts_once_per_weight_update(kernel: Any) -> None:
+    def train(optimizer: Any) -> int:
+        halves = Halves()
+        model = stack(dense(kernel_constraint=halves))()
+        before = model.layers[0].kernel.numpy()
+        # With learning rate 0 nothing else moves the weights.
+        fit(model, optimizer)
+        np.testing.assert_array_equal(model.layers[0].kernel.numpy(), before / 2**4)
+        return int(halves.calls.numpy())
+
+    assert train(LocalEntropy(0.1, kernel, seed=0, learning_rate=0.0)) == 4
+    assert train(sgd(learning_rate=0.0)) == 4

@@ -1,0 +1,204 @@
+"""What is refused where it comes in: by the setters of a live optimizer, by `step` and `build`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from lerh_tf import SGLD, LocalEntropy, Scoping, TrainStep
+from lerh_tf.optimizers.base import GaussianApproximation
+
+pytestmark = pytest.mark.usefixtures("plain_loops")
+X = np.ones((2, 3), "float32")
+Y = np.ones((2, 1), "float32")
+
+
+def made(**arguments: Any) -> LocalEntropy:
+    return LocalEntropy(0.25, SGLD(2), seed=0, **arguments)
+
+
+WRONG_RATES = [float("nan"), float("inf"), 1e60, "a", True, None, np.array([0.1, 0.2])]
+
+
+@pytest.mark.parametrize("rate", WRONG_RATES, ids=repr)
+def test_learning_rate_is_set_to_a_finite_number(rate: Any) -> None:
+    optimizer = made(learning_rate=0.5)
+    with pytest.raises(ValueError, match=r"^`learning_rate` must be a finite number") as refusal:
+        optimizer.learning_rate = rate
+    assert str(refusal.value).endswith(f"Received: learning_rate={rate!r}")
+    assert float(optimizer.learning_rate.numpy()) == 0.5
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        *(0.25, 0, -0.5, np.float32(0.25), np.float64(0.25), np.array(0.25), np.array([0.25])),
+        *(tf.constant(0.25), tf.Variable(0.25), keras.Variable(0.25)),
+    ],
+    ids=lambda rate: type(rate).__name__,
+)
+def test_learning_rate_is_set_to_what_holds_one_number(rate: Any) -> None:
+    optimizer = made(learning_rate=0.5)
+    optimizer.learning_rate = rate
+    expected = float(np.ravel(rate.numpy() if hasattr(rate, "numpy") else rate)[0])
+    assert float(optimizer.learning_rate.numpy()) == expected
+
+
+def test_learning_rate_is_set_within_a_function() -> None:
+    optimizer = made(learning_rate=0.5)
+
+    @tf.function(autograph=False)
+    def halve() -> None:
+        optimizer.learning_rate = 0.5 * tf.convert_to_tensor(optimizer.learning_rate)
+
+    halve()
+    assert float(optimizer.learning_rate.numpy()) == 0.25
+
+
+# Keras itself converts its variables in a way that NumPy 2 deprecates.
+@pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning")
+def test_schedule_in_the_place_of_a_learning_rate_is_saved_with_the_state(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(made(learning_rate=0.5), "mse")
+    model.optimizer.learning_rate = Scoping(0.125, 1.0)
+    for _ in range(2):
+        model.train_on_batch(X, Y)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert float(loaded.optimizer.learning_rate) == 0.125 / 4
+    for actual, expected in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("tau", [lambda step: 0.1, Scoping(0.1, 0.0), Scoping])
+def test_tau_is_set_to_no_schedule(tau: Any) -> None:
+    optimizer = made()
+    with pytest.raises(ValueError, match=r"^`tau` must be .*constructor.*`lerh_tf\.Scoping`"):
+        optimizer.tau = tau
+    assert float(optimizer.tau.numpy()) == 0.25
+
+
+@pytest.mark.parametrize("tau", [lambda step: 0.1, Scoping])
+def test_tau_is_no_bare_function(tau: Any) -> None:
+    text = r"a `keras\.optimizers\.schedules\.LearningRateSchedule` such as `lerh_tf\.Scoping`"
+    with pytest.raises(ValueError, match=f"^`tau` must be .*{text}. Received: tau=<"):
+        LocalEntropy(tau=tau)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("weight_decay", float("nan")),
+        ("clipnorm", -1.0),
+        ("clipvalue", 0.0),
+        ("global_clipnorm", float("inf")),
+        ("ema_momentum", "a"),
+        ("loss_scale_factor", float("nan")),
+        ("gradient_accumulation_steps", 1),
+    ],
+)
+def test_keras_s_arguments_are_set_to_what_the_constructor_takes(name: str, value: Any) -> None:
+    optimizer = made()
+    before = getattr(optimizer, name)
+    for refused in (lambda: setattr(optimizer, name, value), lambda: made(**{name: value})):
+        with pytest.raises(ValueError, match=f"^`{name}` must be .*Received: {name}={value!r}$"):
+            refused()
+    assert getattr(optimizer, name) == before
+    setattr(optimizer, name, None)
+    setattr(optimizer, name, 2)
+    assert getattr(optimizer, name) == 2
+
+
+WEIGHT = keras.Variable([1.0, 2.0], name="weight")
+FROZEN = keras.Variable([1.0, 2.0], name="frozen", trainable=False)
+COUNT = keras.Variable([1, 2], dtype="int32", name="count")
+
+
+def loss() -> tf.Tensor:
+    weights = (tf.cast(tf.convert_to_tensor(v), tf.float32) for v in (WEIGHT, FROZEN, COUNT))
+    return tf.add_n([tf.reduce_sum(w**2) for w in weights])
+
+
+ONE_LIST = r"^`variables` must be a list of variables\. Received: variables="
+REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "loss": (tf.constant(1.0), [WEIGHT], TypeError, r"^`closure` must be a function .*closure=<tf"),
+    "no-closure": (None, [WEIGHT], TypeError, r"^`closure` must be .*Received: closure=None$"),
+    "bare": (loss, WEIGHT, TypeError, f"{ONE_LIST}<Variable path=weight"),
+    "bare-of-tensorflow": (loss, WEIGHT.value, TypeError, f"{ONE_LIST}<tf.Variable 'weight"),
+    "none": (loss, None, TypeError, f"{ONE_LIST}None"),
+    "tensors": (loss, [tf.constant(1.0)], TypeError, f"{ONE_LIST}.<tf.Tensor"),
+    "a-dictionary": (loss, {"w": WEIGHT}, TypeError, f"{ONE_LIST}{{'w'"),
+    "empty": (loss, [], ValueError, r"^`variables` must hold at least one variable.*=\[\]$"),
+    "twice": (loss, [WEIGHT, WEIGHT], ValueError, r"^`variables` must not .*twice\..*'weight "),
+    "frozen": (
+        loss,
+        [WEIGHT, FROZEN],
+        ValueError,
+        r"must be trainable.*=\['frozen \(float32\)'\]$",
+    ),
+    "integers": (loss, [WEIGHT, COUNT], ValueError, r"a floating dtype.*=\['count \(int32\)'\]$"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_step_refuses(name: str) -> None:
+    closure, variables, error, message = REFUSED[name]
+    optimizer = made()
+
+    def eagerly() -> Any:
+        return optimizer.step(closure, variables)
+
+    steps: list[Callable[[], Any]] = [eagerly, tf.function(eagerly, autograph=False)]
+    for step in steps:
+        with pytest.raises(error, match=message):
+            step()
+    assert not optimizer.built
+    np.testing.assert_array_equal(WEIGHT.numpy(), [1.0, 2.0])
+
+
+def test_step_takes_any_collection_of_variables() -> None:
+    optimizer, weights = made(), [tf.Variable([1.0]), keras.Variable([2.0])]
+
+    def of_both() -> tf.Tensor:
+        return tf.add_n([tf.reduce_sum(tf.convert_to_tensor(w) ** 2) for w in weights])
+
+    optimizer.step(of_both, tuple(weights))
+    optimizer.step(of_both, iter(weights))
+    assert int(optimizer.iterations.numpy()) == 2
+
+
+class Counts(keras.layers.Layer):
+    """A layer whose integer weight is trainable, as `add_weight` makes it."""
+
+    def build(self, input_shape: Any) -> None:
+        self.count = self.add_weight(shape=(), dtype="int32", initializer="ones", name="count")
+
+    def call(self, x: Any) -> Any:
+        return x * keras.ops.cast(self.count, "float32")
+
+
+def test_fit_refuses_integer_weights() -> None:
+    model = keras.Sequential([keras.Input((3,)), Counts(), keras.layers.Dense(1)])
+    model.compile(made(), "mse")
+    message = r"^`variables` must be of a floating dtype: make others with `trainable=False`"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y, verbose=0)
+
+
+class Explicit(TrainStep, keras.Model):
+    """A functional model with the explicit door."""
+
+
+@pytest.mark.parametrize("cls", [keras.Model, Explicit])
+def test_model_without_trainable_weights_is_told_of_as_by_keras(cls: type) -> None:
+    x = keras.Input((3,))
+    model = cls(x, keras.layers.Dense(1, trainable=False)(x))
+    model.compile(made(), "mse")
+    with pytest.warns(UserWarning, match="The model does not have any trainable weights"):
+        logs = model.train_on_batch(X, Y, return_dict=True)
+    assert logs["loss"] == pytest.approx(model.evaluate(X, Y, verbose=0))
+    assert isinstance(model.optimizer, GaussianApproximation)
