@@ -13,7 +13,8 @@ _PYTHON = frozenset({"PyFunc", "EagerPyFunc"})
 _SMALL_CONSTANT_BYTES = 4096
 EXPLICIT_DOOR = (
     "Let the model subclass `lerh_tf.TrainStep`, named before `keras.Model`: it evaluates the loss "
-    "as a function of the weights instead of replaying its graph."
+    "as a function of the weights instead of replaying its graph. In a loop of your own let the "
+    "closure return a `lerh_tf.LossFunction`."
 )
 
 

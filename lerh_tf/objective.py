@@ -148,10 +148,15 @@ class Objective(abc.ABC):
     def _vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
         """Maps `function` over the leading axis of every tensor in `stacked`."""
         before = _loops()
+        samples = tf.shape(stacked[0])[0]
+        # One sample alone goes in twice: of an axis of size 1 TensorFlow makes none, and then adds
+        # a convolution's bias along another.
+        twice = tf.cast(tf.equal(samples, 1), tf.int32)
+        at_least_two = [tf.concat([s, s[:twice]], 0) for s in stacked]
         # Convolutions with one kernel per sample, for one, have no vectorised form.
-        result = tf.vectorized_map(function, list(stacked), fallback_to_while_loop=True)
+        result = tf.vectorized_map(function, at_least_two, fallback_to_while_loop=True)
         self.is_vectorized = self.is_vectorized and _loops() == before
-        return result
+        return tf.nest.map_structure(lambda each: each[:samples], result)
 
 
 class ReplayedLoss(Objective):

@@ -10,14 +10,16 @@ import tensorflow as tf
 
 from lerh_tf._checks import finite_float, integer_at_least, positive_float
 from lerh_tf.kernels.base import Kernel
-from lerh_tf.objective import Variable
+from lerh_tf.objective import Objective, Variable
 
 SEEDS = 2**32
 
 _VARIABLE = (keras.Variable, tf.Variable)
 
-_POSITIVE = ("clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor")
+CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
+_POSITIVE = (*CLIPPING, "loss_scale_factor")
 _FINITE = ("weight_decay", "ema_momentum")
+_INTEGERS = {"gradient_accumulation_steps": 2, "ema_overwrite_frequency": 1}
 
 
 def chosen_kernel(argument: str, choice: Any, kernels: Mapping[str, type[Kernel]]) -> Kernel:
@@ -104,15 +106,26 @@ def check_keras_arguments(arguments: Mapping[str, Any]) -> None:
         arguments: of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: a number is not finite, is not positive where it has to be, or is no integer
-            of at least 2 where it has to be.
+        ValueError: a number is not finite or out of its range, or two ways to clip are set.
     """
     for names, check in ((_POSITIVE, positive_float), (_FINITE, finite_float)):
         for name in names:
             if arguments.get(name) is not None:
                 check(name, arguments[name])
-    if arguments.get("gradient_accumulation_steps") is not None:
-        integer_at_least("gradient_accumulation_steps", arguments["gradient_accumulation_steps"], 2)
+    momentum = arguments.get("ema_momentum")
+    if momentum is not None and not 0.0 <= momentum <= 1.0:
+        raise ValueError(
+            f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={momentum}"
+        )
+    for name, least in _INTEGERS.items():
+        if arguments.get(name) is not None:
+            integer_at_least(name, arguments[name], least)
+    clipping = {n: arguments[n] for n in CLIPPING if arguments.get(n) is not None}
+    if len(clipping) > 1:
+        raise ValueError(
+            "Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
+            + ", ".join(f"{name}={value}" for name, value in clipping.items())
+        )
 
 
 def check_closure(closure: Any) -> None:
@@ -125,11 +138,20 @@ def check_closure(closure: Any) -> None:
 
 
 def check_returned(loss: Any) -> None:
-    """Raises `TypeError` where a closure returned nothing or a number of Python's."""
-    if loss is None or isinstance(loss, Real):
+    """Raises `TypeError` where a closure returned no tensor and no `Objective`."""
+    if not tf.is_tensor(loss) and not isinstance(loss, Objective):
         raise TypeError(
-            "`closure` must return the scalar minibatch loss, a tensor, or an `Objective`. "
+            "`closure` must return the scalar minibatch loss alone, a tensor, or an `Objective`. "
             f"Received: {loss!r}"
+        )
+
+
+def check_size(objective: Objective, variables: Sequence[Variable]) -> None:
+    """Raises `ValueError` where an objective is a function of another number of weights."""
+    if len(objective.is_used) != len(variables):
+        raise ValueError(
+            "`variables` must be those that the objective is a function of. Received: "
+            f"{len(variables)} variables, where the objective has {len(objective.is_used)}"
         )
 
 
@@ -176,6 +198,8 @@ def _names(variables: Sequence[Variable]) -> list[str]:
 class TiedToTau:
     """A learning rate that is the optimizer's tau whenever Keras asks for it.
 
+    It is zero where tau is not positive and finite: no part of an update is to move anything then.
+
     Args:
         optimizer: has an attribute `tau`.
     """
@@ -184,7 +208,8 @@ class TiedToTau:
         self._optimizer = optimizer
 
     def __call__(self) -> Any:
-        return self._optimizer.tau
+        tau = tf.convert_to_tensor(self._optimizer.tau)
+        return tf.where(tf.math.is_finite(tau) & (tau > 0.0), tau, tf.zeros_like(tau))
 
     def get_config(self) -> dict[str, Any]:
         """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""

@@ -3,7 +3,7 @@
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -61,35 +61,42 @@ class CompiledSteps:
     def __init__(self, step: Callable[..., Any]):
         self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
         self._step = step
+        self._latest: Any = None
+        self._new_closures = 0
 
     def get(
         self, closure: Callable[..., Any], variables: Sequence[Variable]
     ) -> Callable[[Any], Any]:
-        return self._compiled(closure, tuple(map(_ById, variables)))
+        # Bound methods are new objects each time, and equal.
+        key = closure if isinstance(closure, Hashable) else _ById(closure)
+        return self._compiled(key, tuple(map(_ById, variables)))
 
     def _compile(
-        self, closure: Callable[..., Any], variables: "tuple[_ById, ...]"
+        self, closure: "Callable[..., Any] | _ById", variables: "tuple[_ById, ...]"
     ) -> Callable[[Any], Any]:
-        if self._compiled.cache_info().misses == _CLOSURES + 1:
+        closure = closure.value if isinstance(closure, _ById) else closure
+        self._new_closures += closure != self._latest
+        self._latest = closure
+        if self._new_closures == _CLOSURES + 1 and not self._compiled.cache_info().hits:
             warnings.warn(
-                f"`step` has received {_CLOSURES + 1} different closures and traced each, which "
+                f"`step` has received a new closure {_CLOSURES + 1} times and traced each, which "
                 "takes time and memory. Make one closure before the loop, and pass it each "
                 f"minibatch as `*inputs`. Received: closure={closure!r}",
                 UserWarning,
                 stacklevel=4,
             )
-        weights = [v.variable for v in variables]
+        weights = [v.value for v in variables]
         return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
 
 
 class _ById:
-    """A variable as a dictionary key: Keras variables compare by value."""
+    """Any object as a dictionary key: Keras variables compare by value."""
 
-    def __init__(self, variable: Variable):
-        self.variable = variable
+    def __init__(self, value: Any):
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and self.variable is other.variable
+        return isinstance(other, _ById) and self.value is other.value
 
     def __hash__(self) -> int:
-        return id(self.variable)
+        return id(self.value)

@@ -96,12 +96,10 @@ class KerasOptimizer(keras.optimizers.Optimizer):
         if self.gradient_accumulation_steps:
             sums = [s + w for s, w in zip(sums, self._waiting_gradients(variables), strict=True)]
         steps = self._clip_gradients([s / (self.gradient_accumulation_steps or 1) for s in sums])
-        rate, decay = tf.convert_to_tensor(self.learning_rate), self.weight_decay or 0.0
         anchor = [tf.convert_to_tensor(native(v)) for v in variables]
-        reached = [
-            x - x * tf.cast(decay, x.dtype) * tf.cast(rate, x.dtype) - tf.cast(rate, x.dtype) * g
-            for x, g in zip(anchor, steps, strict=True)
-        ]
+        rates = [tf.cast(self.learning_rate, x.dtype) for x in anchor]
+        decayed = [x - self._decay(v, x) for v, x in zip(variables, anchor, strict=True)]
+        reached = [x - rate * g for x, rate, g in zip(decayed, rates, steps, strict=True)]
         return ~all_finite(sums) | (self._moves_weights() & ~all_finite(reached))
 
     def apply_unless(
@@ -142,9 +140,32 @@ class KerasOptimizer(keras.optimizers.Optimizer):
 
         Each replica's share is finite, their sum may not be.
         """
-        step = tf.cast(learning_rate, gradient.dtype) * gradient
-        finite = tf.math.is_finite(step)
-        self.assign_sub(variable, tf.where(finite, step, tf.zeros_like(step)))
+        self._subtract(variable, tf.cast(learning_rate, gradient.dtype) * gradient)
+
+    def _apply_weight_decay(self, variables: Sequence[Variable]) -> None:
+        """Decays as Keras does; on replicas only where the weight stays finite."""
+        if self.weight_decay is None or replicas() == 1:
+            super()._apply_weight_decay(variables)
+            return
+
+        def decay(strategy: tf.distribute.Strategy, variables: Sequence[tf.Variable]) -> None:
+            for variable in variables:
+                strategy.extended.update(
+                    variable, lambda v: self._subtract(v, self._decay(v, v)), group=False
+                )
+
+        tf.__internal__.distribute.interim.maybe_merge_call(
+            decay, self._distribution_strategy, list(map(native, variables))
+        )
+
+    def _decay(self, variable: Variable, value: tf.Tensor) -> tf.Tensor:
+        """Returns what Keras's weight decay takes from a weight."""
+        decay = (self.weight_decay or 0.0) if self._use_weight_decay(variable) else 0.0
+        return value * tf.cast(decay, value.dtype) * tf.cast(self.learning_rate, value.dtype)
+
+    def _subtract(self, variable: tf.Variable, step: tf.Tensor) -> None:
+        is_finite = tf.math.is_finite(variable - step)
+        self.assign_sub(variable, tf.where(is_finite, step, tf.zeros_like(step)))
 
     def _moves_weights(self) -> tf.Tensor:
         """Returns whether the coming update moves the weights, instead of waiting for more."""

@@ -12,6 +12,7 @@ from lerh_tf._checks import one_of
 from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
 from lerh_tf.optimizers._arguments import (
+    CLIPPING,
     SEEDS,
     TiedToTau,
     as_float,
@@ -20,6 +21,7 @@ from lerh_tf.optimizers._arguments import (
     check_dtypes,
     check_keras_arguments,
     check_returned,
+    check_size,
     checked_seed,
     checked_subspace,
     checked_variables,
@@ -108,8 +110,12 @@ class GaussianApproximation(KerasOptimizer):
                 f"`{name}` can't be set: compiled train steps hold it. Make another optimizer and "
                 f"compile the model with it. Received: {name}={value!r}"
             )
-        check_keras_arguments({name: value})
+        check_keras_arguments(self._beside(name) | {name: value})
         super().__setattr__(name, value)
+
+    def _beside(self, name: str) -> dict[str, Any]:
+        """Returns the arguments that limit what an attribute may be set to."""
+        return {n: getattr(self, n, None) for n in CLIPPING} if name in CLIPPING else {}
 
     @property
     def tau(self) -> Any:
@@ -338,6 +344,7 @@ class GaussianApproximation(KerasOptimizer):
 
     def _update(self, objective: Objective, variables: Sequence[Variable]) -> Update:
         """Returns what the weights are to be moved by; moves no variable."""
+        check_size(objective, variables)
         self.build(variables)
         self._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]

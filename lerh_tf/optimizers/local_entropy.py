@@ -36,11 +36,12 @@ class LocalEntropy(GaussianApproximation):
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
-        on_failure: what to do about a weight update in which nothing finite was found, or tau was
-            not positive; the weights stay as they are in any case. "raise" raises
-            `tf.errors.InvalidArgumentError`, "warn" warns the first time and goes on. Where XLA
-            compiles the train step (`jit_compile=True`) that happens after it: at the end of
-            `fit`, or after each batch with the callback `Diagnostics`. Defaults to "raise".
+        on_failure: what to do about a weight update in which nothing finite was found, tau was not
+            positive, or the weights would leave their dtype; they stay as they are in any case.
+            "raise" raises `tf.errors.InvalidArgumentError`, "warn" warns the first time and goes
+            on. Where XLA compiles the train step (`jit_compile=True`) that happens after it: at
+            the end of `fit`, or after each batch with the callback `Diagnostics`. Defaults to
+            "raise".
         name: the optimizer's name; None numbers them as Keras does: "local_entropy", then
             "local_entropy_1". Defaults to None.
         **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,

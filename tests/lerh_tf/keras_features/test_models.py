@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 from scipy.special import softmax
 
-from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
+from lerh_tf import SGLD, HeatRegularization, ImportanceSampling, LocalEntropy, RobbinsMonro
 from lerh_tf.noise import PhiloxNoise
 from tests.lerh_tf.keras_features._descent import Array, assert_same, descent, sgd, training
 
@@ -234,3 +234,41 @@ def test_sample_weights_are_in_float32_at_least(dtype: str) -> None:
     assert optimizer.diagnostics["effective_sample_size"] == pytest.approx(size, rel=1e-5)
     mean = np.sqrt(tau) * weights @ z.numpy()
     assert optimizer.diagnostics["step_norm"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
+
+
+def attention(x: Any) -> Any:
+    rows = layers.Reshape((6, 6))(x)
+    attended = layers.MultiHeadAttention(1, 2)(rows, rows)
+    return layers.GlobalAveragePooling1D()(layers.LayerNormalization()(rows + attended))
+
+
+IMAGES: dict[str, Callable[[Any], Any]] = {
+    "convolution": lambda x: layers.MaxPooling2D()(
+        layers.BatchNormalization()(layers.Conv2D(2, 3)(x))
+    ),
+    "separable-convolution": lambda x: layers.SeparableConv2D(2, 3)(x),
+    "attention": attention,
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "optimizer"),
+    [
+        *((body, lambda: LocalEntropy(0.01, SGLD(3), seed=0)) for body in IMAGES),
+        ("convolution", lambda: LocalEntropy(0.01, ImportanceSampling(1), seed=0)),
+        ("convolution", lambda: HeatRegularization(0.01, RobbinsMonro(2, 1), seed=0)),
+    ],
+)
+def test_networks_of_images_are_trained_with_few_samples(
+    body: str, optimizer: Callable[[], Any]
+) -> None:
+    keras.utils.set_random_seed(0)
+    x = keras.Input((6, 6, 1))
+    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(IMAGES[body](x))))
+    model.compile(optimizer(), "mse")
+    before = [v.numpy() for v in model.trainable_variables]
+    model.train_on_batch(RNG.standard_normal((4, 6, 6, 1)), Y[:, :1])
+    for variable, old in zip(model.trainable_variables, before, strict=True):
+        assert np.isfinite(variable.numpy()).all()
+        assert not np.array_equal(variable.numpy(), old)
+    assert np.isfinite(model.optimizer.diagnostics["local_entropy"])

@@ -172,6 +172,48 @@ def failing_eagerly(strategy: tf.distribute.Strategy) -> dict[str, Any]:
     }
 
 
+class BadSecond(keras.optimizers.schedules.LearningRateSchedule):
+    """A tau that is wrong at the second update."""
+
+    def __init__(self, bad: float):
+        self._bad = bad
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        return tf.where(tf.equal(step, 1), self._bad, 0.01)
+
+
+def second_update_stays(strategy: tf.distribute.Strategy, bad: float) -> bool:
+    """Whether an update with a bad tau leaves the weights as they were, decay and all."""
+    with strategy.scope():
+        model = network()
+        sampler = ImportanceSampling(5)
+        optimizer = LocalEntropy(
+            BadSecond(bad), sampler, seed=0, on_failure="warn", weight_decay=0.5, use_ema=True
+        )
+        model.compile(optimizer, "mse")
+    states = [weights_of(strategy, model)]
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            model.fit(*data(), batch_size=BATCH, verbose=0)
+        states.append(weights_of(strategy, model))
+    start, first, second = states
+    return not equal(first[0], start[0]) and all(map(equal, second, first))
+
+
+def finite_where_decay_overflows(strategy: tf.distribute.Strategy) -> bool:
+    with strategy.scope():
+        model = network()
+        model.compile(
+            OPTIMIZERS["importance"](on_failure="warn", weight_decay=1e30, learning_rate=1e30),
+            "mse",
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        model.fit(*data(), batch_size=BATCH, verbose=0)
+    return all(bool(np.isfinite(w).all()) for w in weights_of(strategy, model)[0])
+
+
 def equal(actual: list[Array], expected: list[Array]) -> bool:
     return distance(actual, expected) == 0.0
 
@@ -204,6 +246,9 @@ def main() -> None:
     one = tf.distribute.OneDeviceStrategy("CPU:0")
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     found: dict[str, Any] = {"failing": failing(two), "failing eagerly": failing_eagerly(two)}
+
+    found["bad tau"] = {str(bad): second_update_stays(two, bad) for bad in (np.nan, -0.5)}
+    found["decay"] = finite_where_decay_overflows(two)
 
     def accumulating_sgd() -> keras.optimizers.SGD:
         return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)

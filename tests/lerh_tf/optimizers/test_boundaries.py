@@ -1,5 +1,7 @@
 """What is refused where it comes in: by the setters of a live optimizer, by `step` and `build`."""
 
+import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, LocalEntropy, Scoping, TrainStep
+from lerh_tf import SGLD, LocalEntropy, LossFunction, Scoping, TrainStep
 from lerh_tf.optimizers.base import GaussianApproximation
 
 pytestmark = pytest.mark.usefixtures("plain_loops")
@@ -97,6 +99,8 @@ def test_tau_is_no_bare_function(tau: Any) -> None:
         ("clipvalue", 0.0),
         ("global_clipnorm", float("inf")),
         ("ema_momentum", "a"),
+        ("ema_momentum", 1e30),
+        ("ema_overwrite_frequency", 0),
         ("loss_scale_factor", float("nan")),
         ("gradient_accumulation_steps", 1),
     ],
@@ -105,12 +109,54 @@ def test_keras_s_arguments_are_set_to_what_the_constructor_takes(name: str, valu
     optimizer = made()
     before = getattr(optimizer, name)
     for refused in (lambda: setattr(optimizer, name, value), lambda: made(**{name: value})):
-        with pytest.raises(ValueError, match=f"^`{name}` must be .*Received: {name}={value!r}$"):
+        with pytest.raises(
+            ValueError, match=rf"^`{name}` must be .*Received: {name}={re.escape(repr(value))}$"
+        ):
             refused()
     assert getattr(optimizer, name) == before
     setattr(optimizer, name, None)
-    setattr(optimizer, name, 2)
-    assert getattr(optimizer, name) == 2
+    setattr(optimizer, name, 1 if name == "ema_momentum" else 2)
+
+
+def test_one_way_to_clip_is_set() -> None:
+    optimizer = made(clipnorm=1.0)
+    with pytest.raises(ValueError, match=r"^Only one of .*Received: clipnorm=1.0, clipvalue=2.0$"):
+        optimizer.clipvalue = 2.0
+    assert optimizer.clipvalue is None
+    optimizer.clipnorm = None
+    optimizer.clipvalue = 2.0
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [lambda: (loss(), 1), lambda: np.array(1.0), lambda: None],
+    ids=["pair", "array", "none"],
+)
+def test_closure_returns_the_loss_alone(returned: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"^`closure` must return the scalar minibatch loss alone"):
+        made().step(returned, [WEIGHT])
+
+
+def test_objective_of_other_weights_is_refused() -> None:
+    objective = LossFunction(lambda weights: tf.reduce_sum(weights[0]), 2)
+    with pytest.raises(ValueError, match=r"^`variables` must be those .*1 variables, .* has 2$"):
+        made().step(lambda: objective, [WEIGHT])
+
+
+def test_closure_may_be_an_object_without_a_hash() -> None:
+    @dataclasses.dataclass
+    class Loss:
+        weight: tf.Variable
+        traces: int = 0
+
+        def __call__(self) -> tf.Tensor:
+            self.traces += 1
+            return tf.reduce_sum(self.weight**2)
+
+    closure, optimizer = Loss(tf.Variable([1.0])), made()
+    for _ in range(2):
+        optimizer.step(closure, [closure.weight])
+    assert closure.traces == 1
 
 
 WEIGHT = keras.Variable([1.0, 2.0], name="weight")

@@ -133,10 +133,11 @@ def test_part_that_overflows_the_sum_is_left_out_alone() -> None:
     np.testing.assert_allclose(states[-1][:2], expected, rtol=1e-2)
 
 
-def test_tau_that_is_nan_lets_the_accumulated_update_go_where_it_is_the_rate() -> None:
+@pytest.mark.parametrize("bad", [float("nan"), -0.5, 0.0])
+def test_bad_tau_lets_the_accumulated_update_go_where_it_is_the_rate(bad: float) -> None:
     class BadSecond(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step: Any) -> tf.Tensor:
-            return tf.where(tf.equal(step, 1), float("nan"), 0.0625)
+            return tf.where(tf.equal(step, 1), bad, 0.0625)
 
     weight = tf.Variable([1.0, 2.0])
     optimizer = HeatRegularization(
@@ -154,3 +155,12 @@ def test_tau_that_is_nan_lets_the_accumulated_update_go_where_it_is_the_rate() -
     np.testing.assert_array_equal(weight.numpy(), [1.0, 2.0])
     (warned,) = caught
     assert "`tau` must be positive and finite" in str(warned.message)
+
+
+def test_weights_that_do_not_decay_do_not_leave_the_dtype_by_it() -> None:
+    weight = tf.Variable([1.0, 2.0])
+    solver = RobbinsMonro(1, 1, RobbinsMonroSteps(1.0))
+    optimizer = HeatRegularization(1.0, solver, 0, learning_rate=1e15, weight_decay=1e30)
+    optimizer.exclude_from_weight_decay([weight])
+    optimizer.step(lambda: tf.reduce_sum(1e-15 * weight), [weight])
+    np.testing.assert_allclose(weight.numpy(), [0.0, 1.0], atol=1e-6)

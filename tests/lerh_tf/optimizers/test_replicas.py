@@ -70,6 +70,15 @@ def test_eager_failure_is_told_and_training_goes_on(found: dict[str, Any]) -> No
     assert failing["goes on"]
 
 
+@pytest.mark.parametrize("bad", ["nan", "-0.5"])
+def test_bad_tau_moves_nothing(found: dict[str, Any], bad: str) -> None:
+    assert found["bad tau"][bad]
+
+
+def test_decay_beyond_the_dtype_leaves_the_weights_finite(found: dict[str, Any]) -> None:
+    assert found["decay"]
+
+
 def test_accumulation_in_fit_fails_with_keras_s_own_optimizers_too(found: dict[str, Any]) -> None:
     sgd, ours = found["accumulation"]
     assert sgd == ours == "RuntimeError"
