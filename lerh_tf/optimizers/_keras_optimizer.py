@@ -155,7 +155,7 @@ class KerasOptimizer(keras.optimizers.Optimizer):
                 )
 
         tf.__internal__.distribute.interim.maybe_merge_call(
-            decay, self._distribution_strategy, list(map(native, variables))
+            decay, tf.distribute.get_strategy(), list(map(native, variables))
         )
 
     def _decay(self, variable: Variable, value: tf.Tensor) -> tf.Tensor:

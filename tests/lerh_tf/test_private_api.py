@@ -27,6 +27,7 @@ KERAS = {
     "_iterations",
     "_learning_rate",
     "_trainable_variables",
+    "_use_weight_decay",
 }
 # Methods of Python's own named tuples.
 PYTHON = {"_asdict", "_replace"}
@@ -243,3 +244,10 @@ def test_philox_numbers_do_not_change() -> None:
         dtype=tf.float64,
     )
     np.testing.assert_allclose(drawn, [1.3700151600563044, -1.6508420963385997], rtol=1e-14)
+
+
+def test_weight_decay_asks_whether_a_weight_is_excluded() -> None:
+    kept, excluded = keras.Variable([1.0]), keras.Variable([1.0])
+    optimizer = keras.optimizers.SGD(weight_decay=0.1)
+    optimizer.exclude_from_weight_decay([excluded])
+    assert [optimizer._use_weight_decay(v) for v in (kept, excluded)] == [True, False]

@@ -246,7 +246,6 @@ IMAGES: dict[str, Callable[[Any], Any]] = {
     "convolution": lambda x: layers.MaxPooling2D()(
         layers.BatchNormalization()(layers.Conv2D(2, 3)(x))
     ),
-    "separable-convolution": lambda x: layers.SeparableConv2D(2, 3)(x),
     "attention": attention,
 }
 

@@ -260,16 +260,16 @@ def main() -> None:
         error_of(functools.partial(by_fit, two, make)) for make in (accumulating_sgd, accumulating)
     ]
     for name, make in OPTIMIZERS.items():
-        fits, loop, eager = by_fit(two, make), by_loop(two, make), by_loop(two, make, eagerly=True)
+        doors = {"fit": by_fit(two, make), "loop": by_loop(two, make)}
+        if name == "sgld":
+            doors["eager-loop"] = by_loop(two, make, eagerly=True)
         expected = by_hand(make)
         found[name] = {
-            "replicas": len(fits.weights),
-            "apart": max(distance(*each.weights) for each in (fits, loop, eager)),
-            "fit": distance(fits.weights[0], expected),
-            "loop": distance(loop.weights[0], expected),
-            "eager-loop": distance(eager.weights[0], expected),
+            "replicas": len(doors["fit"].weights),
+            "apart": max(distance(*each.weights) for each in doors.values()),
+            "off": {door: distance(each.weights[0], expected) for door, each in doors.items()},
             "moved": distance(expected, [v.numpy() for v in network().trainable_variables]),
-            "losses": [fits.losses, loop.losses, eager.losses],
+            "losses": [each.losses for each in doors.values()],
         }
     importance, single = OPTIMIZERS["importance"], tf.distribute.get_strategy()
     found["one"] = distance(

@@ -1,5 +1,6 @@
 """`tf.distribute`: each replica takes its own part's mean, and the weights move to their mean."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -29,20 +30,22 @@ def test_weights_stay_equal_across_replicas(found: dict[str, Any], kernel: str) 
     assert found[kernel]["apart"] == 0.0
 
 
-@pytest.mark.parametrize("door", ["fit", "loop", "eager-loop"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "door"),
+    [*itertools.product(KERNELS, ("fit", "loop")), ("sgld", "eager-loop")],
+)
 def test_weights_move_to_the_mean_of_the_parts_means(
     found: dict[str, Any], kernel: str, door: str
 ) -> None:
     # A loss left divided by the replicas, or displacements summed, is off by as much as it moves.
-    assert found[kernel][door] < 1e-6 < found[kernel]["moved"] / 100
+    assert found[kernel]["off"][door] < 1e-6 < found[kernel]["moved"] / 100
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_logged_loss_is_the_whole_minibatch_s(found: dict[str, Any], kernel: str) -> None:
-    fit, loop, eager = found[kernel]["losses"]
-    assert fit == pytest.approx(loop, rel=1e-6)
-    assert fit == pytest.approx(eager, rel=1e-6)
+    fit, *loops = found[kernel]["losses"]
+    for loop in loops:
+        assert fit == pytest.approx(loop, rel=1e-6)
 
 
 def test_one_device_is_no_strategy(found: dict[str, Any]) -> None:

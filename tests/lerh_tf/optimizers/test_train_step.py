@@ -117,7 +117,6 @@ def test_recurrent_network_is_sampled_without_a_gradient() -> None:
     ("body", "optimizer"),
     [
         ("lstm", lambda: LocalEntropy(TAU, ImportanceSampling(5), seed=0)),
-        ("gru", lambda: LocalEntropy(TAU, SGLD(4), seed=0)),
     ],
 )
 def test_recurrent_network_compiled_by_xla_trains_the_same(
