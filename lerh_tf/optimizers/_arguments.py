@@ -11,6 +11,7 @@ import tensorflow as tf
 from lerh_tf._checks import finite_float, integer_at_least, positive_float
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.objective import Objective, Variable
+from lerh_tf.optimizers._update import is_valid_tau
 
 SEEDS = 2**32
 
@@ -209,7 +210,7 @@ class TiedToTau:
 
     def __call__(self) -> Any:
         tau = tf.convert_to_tensor(self._optimizer.tau)
-        return tf.where(tf.math.is_finite(tau) & (tau > 0.0), tau, tf.zeros_like(tau))
+        return tf.where(is_valid_tau(tau), tau, tf.zeros_like(tau))
 
     def get_config(self) -> dict[str, Any]:
         """Nothing to keep: `GaussianApproximation.get_config` writes None for it."""

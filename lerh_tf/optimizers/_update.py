@@ -73,6 +73,11 @@ class Draw(NamedTuple):
         return PhiloxNoise(self.seed, noise_position(self.update), like)
 
 
+def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
+    """Returns whether tau is positive and finite, as a scalar bool tensor."""
+    return tf.math.is_finite(tau) & (tau > 0.0)
+
+
 class Step(NamedTuple):
     """x -= rate g with g = (x - m) / tau, as Keras makes it.
 
@@ -87,7 +92,7 @@ class Step(NamedTuple):
     @property
     def has_valid_tau(self) -> tf.Tensor:
         """Whether tau is positive and finite."""
-        return tf.math.is_finite(self.tau) & (self.tau > 0.0)
+        return is_valid_tau(self.tau)
 
     def gradients(self, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Returns g per used variable, of each replica its share of the mean."""

@@ -114,17 +114,14 @@ def test_recurrent_network_is_sampled_without_a_gradient() -> None:
     assert not any(np.array_equal(now, then) for now, then in zip(after, before, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("body", "optimizer"),
-    [
-        ("lstm", lambda: LocalEntropy(TAU, ImportanceSampling(5), seed=0)),
-    ],
-)
-def test_recurrent_network_compiled_by_xla_trains_the_same(
-    body: str, optimizer: Callable[[], Any]
-) -> None:
+def test_recurrent_network_compiled_by_xla_trains_the_same() -> None:
     plain, by_xla = (
-        train(build(BODIES[body]), optimizer(), jit_compile=jit) for jit in (False, True)
+        train(
+            build(BODIES["lstm"]),
+            LocalEntropy(TAU, ImportanceSampling(5), seed=0),
+            jit_compile=jit,
+        )
+        for jit in (False, True)
     )
     for a, e in zip(by_xla, plain, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-6)
