@@ -4,12 +4,12 @@ The five algorithms of Garcia Trillos, Kaplan and Sanz-Alonso, "Variational Char
 Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 2019).
 """
 
-from lerh_tf._graph_cut import ReplayError
 from lerh_tf.callbacks import AdaptTau, Diagnostics
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.objective import LossFunction, Objective
+from lerh_tf.loss.graph_cut import ReplayError
+from lerh_tf.loss.objective import LossFunction, Objective
 from lerh_tf.optimizers.heat import HeatRegularization
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 from lerh_tf.optimizers.train_step import TrainStep

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import keras
 import tensorflow as tf
 
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, working_dtype
-from lerh_tf.objective import Objective
 from lerh_tf.schedules import is_schedule
 
 State = TypeVar("State")

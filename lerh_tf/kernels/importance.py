@@ -7,7 +7,6 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import boolean, integer_at_least, positive_float
-from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Complement,
     Estimate,
@@ -18,8 +17,9 @@ from lerh_tf.kernels.base import (
     settings,
     widest_dtype,
 )
+from lerh_tf.loss.compilation import compiled
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
-from lerh_tf.objective import Objective
 
 
 @keras.saving.register_keras_serializable("lerh_tf")

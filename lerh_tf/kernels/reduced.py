@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from lerh_tf.exact.subspace import Reduction, Subspace
 from lerh_tf.kernels.base import Complement, Estimate, Kernel
 from lerh_tf.noise import COMPLEMENT_BLOCK, Noise, working_dtype
-from lerh_tf.subspace import Reduction, Subspace
 
 NoiseFor = Callable[[Sequence[tf.Tensor]], Noise]
 

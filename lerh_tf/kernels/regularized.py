@@ -6,8 +6,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from lerh_tf.kernels.base import displaced, fold_blocks, scaled, widest_dtype
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import DIAGNOSTICS_BLOCK, Noise, block_size
-from lerh_tf.objective import Objective
 
 _EVALUATIONS_PER_SAMPLE = 32  # about 3 % of the work
 

@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import integer_at_least
-from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Estimate,
     Kernel,
@@ -20,8 +19,9 @@ from lerh_tf.kernels.base import (
     settings,
 )
 from lerh_tf.kernels.regularized import regularized_losses
+from lerh_tf.loss.compilation import compiled
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
-from lerh_tf.objective import Objective
 from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
 

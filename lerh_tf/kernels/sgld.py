@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import boolean, integer_at_least, one_of
-from lerh_tf._compilation import compiled
 from lerh_tf.kernels.base import (
     Complement,
     Estimate,
@@ -20,8 +19,9 @@ from lerh_tf.kernels.base import (
     widest_dtype,
 )
 from lerh_tf.kernels.regularized import regularized_losses
+from lerh_tf.loss.compilation import compiled
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
-from lerh_tf.objective import Objective
 from lerh_tf.schedules import Schedule, Temperatures, checked_schedule
 
 Walk = Callable[

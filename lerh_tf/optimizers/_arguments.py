@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from lerh_tf._checks import finite_float, integer_at_least, positive_float
 from lerh_tf.kernels.base import Kernel
-from lerh_tf.objective import Objective, Variable
+from lerh_tf.loss.objective import Objective, Variable
 from lerh_tf.optimizers._update import is_valid_tau
 
 SEEDS = 2**32

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from lerh_tf.loss.objective import Variable, native
 from lerh_tf.noise import working_dtype
-from lerh_tf.objective import Variable, native
 
 # From shape, dtype and name to a new variable of the optimizer.
 AddVariable = Callable[[Sequence[int], str, str], keras.Variable]

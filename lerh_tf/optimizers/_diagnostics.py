@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import keras
 import tensorflow as tf
 
-from lerh_tf._compilation import is_compilable
+from lerh_tf.exact.subspace import Subspace
 from lerh_tf.kernels.base import Estimate, Kernel, dot, size_of
-from lerh_tf.objective import Objective, native
-from lerh_tf.subspace import Subspace
+from lerh_tf.loss.compilation import is_compilable
+from lerh_tf.loss.objective import Objective, native
 
 _COMMON = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
 

@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from lerh_tf.objective import CapturedLoss, Variable
+from lerh_tf.loss.objective import Variable
+from lerh_tf.loss.replayed import CapturedLoss
 
 # A loop that makes a new closure at each update traces each anew; do not keep them all.
 _CLOSURES = 8

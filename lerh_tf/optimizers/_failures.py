@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from lerh_tf.objective import native
+from lerh_tf.loss.objective import native
 from lerh_tf.optimizers._replicas import is_eager_replica
 
 POLICIES = ("raise", "warn")

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from lerh_tf.kernels.base import all_finite
-from lerh_tf.objective import Variable, native
+from lerh_tf.loss.objective import Variable, native
 from lerh_tf.optimizers._replicas import replicas
 
 _LAYOUT = "layout"

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from lerh_tf.exact.subspace import Subspace
 from lerh_tf.kernels.base import Estimate, Kernel, widest_dtype
 from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import PhiloxNoise
-from lerh_tf.objective import Objective
 from lerh_tf.optimizers._replicas import noise_position, replicas
-from lerh_tf.subspace import Subspace
 
 
 class Update(NamedTuple):

@@ -9,8 +9,10 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import one_of
+from lerh_tf.exact.subspace import Subspace, find_subspace
 from lerh_tf.kernels.base import Kernel, deserialized
-from lerh_tf.objective import Objective, ReplayedLoss, Variable, native
+from lerh_tf.loss.objective import Objective, Variable, native
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.optimizers._arguments import (
     CLIPPING,
     SEEDS,
@@ -37,7 +39,6 @@ from lerh_tf.optimizers._keras_optimizer import KerasOptimizer
 from lerh_tf.optimizers._replicas import is_eager_replica, whole
 from lerh_tf.optimizers._update import Draw, Step, Update
 from lerh_tf.schedules import Schedule, is_schedule
-from lerh_tf.subspace import Subspace, find_subspace
 
 _FIXED = frozenset({"seed", "subspace", "on_failure", "sampler", "solver"})
 

@@ -7,8 +7,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf._graph_cut import ReplayError
-from lerh_tf.objective import LossFunction, Objective, ReplayedLoss, Weights
+from lerh_tf.loss.graph_cut import ReplayError
+from lerh_tf.loss.objective import LossFunction, Objective, Weights
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.optimizers._replicas import whole
 from lerh_tf.optimizers.base import GaussianApproximation
 

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, Temperatures
 from lerh_tf.kernels.base import Kernel
+from lerh_tf.loss.objective import LossFunction
 from lerh_tf.noise import PhiloxNoise
-from lerh_tf.objective import LossFunction
 from lerh_tf.oracles import Landscape
 from reproduce.landscapes.functions import Array
 from reproduce.theory.identities import Measures

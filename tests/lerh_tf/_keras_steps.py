@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from lerh_tf.objective import CapturedLoss, ReplayedLoss
+from lerh_tf.loss.replayed import CapturedLoss, ReplayedLoss
 
 Array = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from lerh_tf.kernels.base import Kernel
+from lerh_tf.loss.replayed import CapturedLoss, ReplayedLoss
 from lerh_tf.noise import Noise, block_size
-from lerh_tf.objective import CapturedLoss, ReplayedLoss
 
 Array = npt.NDArray[Any]
 Loss = Callable[..., tf.Tensor]

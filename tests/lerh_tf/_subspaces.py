@@ -10,8 +10,9 @@ import numpy.typing as npt
 import tensorflow as tf
 from keras import layers
 
-from lerh_tf.objective import ReplayedLoss, native
-from lerh_tf.subspace import Subspace, find_subspace
+from lerh_tf.exact.subspace import Subspace, find_subspace
+from lerh_tf.loss.objective import native
+from lerh_tf.loss.replayed import ReplayedLoss
 from tests.lerh_tf._kernels import replayed
 
 Array = npt.NDArray[Any]

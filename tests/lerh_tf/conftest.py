@@ -2,7 +2,7 @@
 
 import pytest
 
-from lerh_tf import _compilation
+from lerh_tf.loss import compilation
 
 
 @pytest.fixture
@@ -11,4 +11,4 @@ def plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A test that wants them compiled by XLA all the same calls `monkeypatch.undo()`.
     """
-    monkeypatch.setattr(_compilation, "is_compilable", lambda objective: False)
+    monkeypatch.setattr(compilation, "is_compilable", lambda objective: False)

@@ -145,7 +145,7 @@ def assert_equal(actual: State, expected: State, rtol: float = 0.0) -> None:
 @pytest.fixture
 def no_inner_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves the kernels' inner loops to TensorFlow, which is ready sooner."""
-    monkeypatch.setattr("lerh_tf._compilation.is_compilable", lambda objective: False)
+    monkeypatch.setattr("lerh_tf.loss.compilation.is_compilable", lambda objective: False)
 
 
 @pytest.mark.parametrize("kernel", OPTIMIZERS)

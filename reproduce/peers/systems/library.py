@@ -15,11 +15,11 @@ from lerh_tf import (
     RobbinsMonroSteps,
     Temperatures,
 )
+from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor, estimate_in_subspace
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import Noise
-from lerh_tf.objective import ReplayedLoss
-from lerh_tf.subspace import find_subspace
 from reproduce.peers.problem import Array, Problem
 from reproduce.peers.work import Work
 

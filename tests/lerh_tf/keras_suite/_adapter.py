@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from lerh_tf import SGLD, HeatRegularization, LocalEntropy, RobbinsMonro, RobbinsMonroSteps, Scoping
-from lerh_tf.objective import Variable
+from lerh_tf.loss.objective import Variable
 
 
 class LinearLoss:

@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from lerh_tf.kernels.base import Estimate, Kernel
+from lerh_tf.loss.objective import LossFunction, Weights
 from lerh_tf.noise import DIAGNOSTICS_BLOCK
-from lerh_tf.objective import LossFunction, Weights
 from tests.lerh_tf.kernels._paper import Array
 
 _RNG = np.random.default_rng(11)

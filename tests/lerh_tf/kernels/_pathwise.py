@@ -13,10 +13,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from lerh_tf import SGLD, ImportanceSampling
+from lerh_tf.exact.subspace import Reduction, Subspace
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor
 from lerh_tf.noise import DIAGNOSTICS_BLOCK, Noise
-from lerh_tf.subspace import Reduction, Subspace
 
 Array = npt.NDArray[np.float64]
 

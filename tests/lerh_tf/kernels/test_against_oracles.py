@@ -15,8 +15,8 @@ from keras.optimizers.schedules import PiecewiseConstantDecay
 
 from lerh_tf import SGLD, LocalEntropy, RobbinsMonro, RobbinsMonroSteps, Temperatures
 from lerh_tf.kernels.base import Estimate, Kernel
+from lerh_tf.loss.objective import LossFunction
 from lerh_tf.noise import Noise
-from lerh_tf.objective import LossFunction
 from lerh_tf.oracles import Landscape, heat_step, local_entropy_step
 from tests.lerh_tf.kernels._network import SeededNoise
 from tests.lerh_tf.kernels._paper import Array

@@ -10,11 +10,11 @@ import tensorflow as tf
 from keras.optimizers.schedules import PiecewiseConstantDecay
 
 from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, Temperatures
+from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.loss.objective import LossFunction, native
 from lerh_tf.noise import working_dtype
-from lerh_tf.objective import LossFunction, native
-from lerh_tf.subspace import find_subspace
 from tests.lerh_tf._keras_steps import relative_error
 from tests.lerh_tf._kernels import flat, replayed
 from tests.lerh_tf._subspaces import FOUND, Array, Case, loss_of, signature

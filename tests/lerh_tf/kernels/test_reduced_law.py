@@ -15,11 +15,12 @@ import pytest
 import tensorflow as tf
 
 from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, Temperatures
+from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.loss.objective import Weights
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import Noise, PhiloxNoise
-from lerh_tf.objective import ReplayedLoss, Weights
-from lerh_tf.subspace import find_subspace
 
 Array = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 from lerh_tf import SGLD, RobbinsMonro
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.kernels.regularized import RegularizedLosses, regularized_losses
+from lerh_tf.loss.objective import LossFunction, Weights
 from lerh_tf.noise import DIAGNOSTICS_BLOCK, PhiloxNoise
-from lerh_tf.objective import LossFunction, Weights
 from lerh_tf.oracles import Quadratic
 from tests.lerh_tf.kernels._network import InjectedNoise, SeededNoise
 

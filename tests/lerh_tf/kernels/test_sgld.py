@@ -14,7 +14,7 @@ from keras.optimizers.schedules import (
 
 from lerh_tf import SGLD, Temperatures
 from lerh_tf.kernels.base import Estimate
-from lerh_tf.objective import LossFunction
+from lerh_tf.loss.objective import LossFunction
 from tests.lerh_tf.kernels._network import (
     ANCHOR,
     ELSEWHERE,

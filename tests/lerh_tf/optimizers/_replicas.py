@@ -20,8 +20,8 @@ from lerh_tf import (
     LocalEntropy,
     RobbinsMonro,
     TrainStep,
-    _compilation,
 )
+from lerh_tf.loss import compilation
 from lerh_tf.optimizers import _update
 
 Array = npt.NDArray[Any]
@@ -284,5 +284,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with mock.patch.object(_compilation, "is_compilable", return_value=False):
+    with mock.patch.object(compilation, "is_compilable", return_value=False):
         main()

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 
 from lerh_tf import ImportanceSampling, LocalEntropy, LossFunction
-from lerh_tf.objective import Weights
+from lerh_tf.loss.objective import Weights
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import (
     Array,

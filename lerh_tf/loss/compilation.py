@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from lerh_tf.objective import Objective, ReplayedLoss
+from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.replayed import ReplayedLoss
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from lerh_tf.exact.subspace import Reduction, Rows, RowSpace, Subspace
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import working_dtype
-from lerh_tf.objective import ReplayedLoss
-from lerh_tf.subspace import Reduction, Rows, RowSpace, Subspace
 from tests.lerh_tf._keras_steps import relative_error
 from tests.lerh_tf._kernels import flat
 from tests.lerh_tf._subspaces import FOUND, INDICES, ROWS, Array, examine, examine_case, normal

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 
 from lerh_tf import SGLD, ImportanceSampling, LocalEntropy, ReplayError
-from lerh_tf.objective import CapturedLoss, ReplayedLoss
+from lerh_tf.loss.replayed import CapturedLoss, ReplayedLoss
 from tests.lerh_tf._cases import dense, sequential
 from tests.lerh_tf._keras_steps import Probe, elsewhere, state_of
 from tests.lerh_tf._kernels import replayed

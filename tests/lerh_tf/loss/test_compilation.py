@@ -18,10 +18,11 @@ from lerh_tf import (
     LocalEntropy,
     RobbinsMonro,
     Temperatures,
-    _compilation,
 )
-from lerh_tf._compilation import is_compilable
-from lerh_tf.objective import LossFunction, ReplayedLoss
+from lerh_tf.loss import compilation
+from lerh_tf.loss.compilation import is_compilable
+from lerh_tf.loss.objective import LossFunction
+from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.optimizers.base import GaussianApproximation
 from tests.lerh_tf._operations import every_operation
 from tests.lerh_tf._subspaces import FOUND, ROWS, Array, dense, normal
@@ -41,7 +42,7 @@ def every_objective() -> ReplayedLoss:
 def test_every_operation_of_the_list_is_tried() -> None:
     with tf.Graph().as_default():
         found = {node.op for node in every_objective().piece.node}
-    assert found == _compilation._COMPILABLE
+    assert found == compilation._COMPILABLE
 
 
 @pytest.mark.parametrize("method", ["__call__", "gradient", "vectorized", "vectorized_gradient"])
@@ -53,7 +54,7 @@ def test_xla_compiles_every_operation_of_the_list(method: str) -> None:
         objective = every_objective()
         assert is_compilable(objective)
         evaluate = getattr(objective, method)
-        return evaluate(at), _compilation.compiled(evaluate, objective)(at)
+        return evaluate(at), compilation.compiled(evaluate, objective)(at)
 
     plain, compiled = (np.ravel(value) for value in both())
     assert np.isfinite(plain).all()

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._graph_cut import tensor_name
-from lerh_tf.objective import ReplayedLoss
+from lerh_tf.loss.graph_cut import tensor_name
+from lerh_tf.loss.replayed import ReplayedLoss
 
 _MATMULS = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}
 

@@ -198,14 +198,17 @@ class Cut:
 
 
 def node_name(source: str) -> str:
+    """Returns the node that an input names."""
     return source.partition(":")[0]
 
 
 def tensor_name(source: str) -> str:
+    """Returns the tensor that an input names, a node's first output where it names a node."""
     return source if ":" in source else f"{source}:0"
 
 
 def data_inputs(node: Any) -> Iterator[str]:
+    """Yields the nodes that a node takes tensors from."""
     return (node_name(source) for source in node.input if not source.startswith("^"))
 
 

@@ -1,0 +1,1 @@
+"""What keeps the distribution of an estimate and saves the work."""

@@ -1,0 +1,177 @@
+"""f on the current minibatch as a pure function of the weights.
+
+Keras hands an optimizer gradients; Algorithms 3-5 need the loss, and its gradient, at hundreds of
+other weights. `Objective` says what a kernel asks of it; `LossFunction` is for losses that are such
+a function already, `ReplayedLoss` (`lerh_tf/loss/replayed.py`) for those a train step has built.
+"""
+
+import abc
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import keras
+import tensorflow as tf
+
+Variable: TypeAlias = keras.Variable | tf.Variable
+Weights: TypeAlias = Sequence[tf.Tensor]
+
+# Of a loss that is a Python function, about which nothing is known: few evaluations at once.
+_UNKNOWN_FOOTPRINT = 2**19
+
+
+def native(variable: Variable) -> tf.Variable:
+    """Returns the `tf.Variable` inside a Keras variable, or `variable` itself."""
+    return variable.value if isinstance(variable, keras.Variable) else variable
+
+
+class Objective(abc.ABC):
+    """The minibatch loss f as a pure function of the weights that it depends on.
+
+    Attributes:
+        is_used: per variable, whether f depends on it. The `weights` arguments below hold one
+            tensor per variable that is used, in the order of the variables.
+        footprint: about how many numbers one evaluation holds.
+        is_vectorized: False once an operation had to be evaluated sample by sample, or if the loss
+            has a loop.
+    """
+
+    is_used: tuple[bool, ...]
+    footprint: int | tf.Tensor = _UNKNOWN_FOOTPRINT
+    is_vectorized: bool = True
+
+    @abc.abstractmethod
+    def __call__(self, weights: Weights) -> tf.Tensor:
+        """Returns f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            Scalar tensor, the loss, in the dtype the model computes it in.
+        """
+
+    @abc.abstractmethod
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """Returns grad f(weights).
+
+        Args:
+            weights: one tensor per used variable, with its shape and dtype.
+
+        Returns:
+            One tensor per used variable, of its shape and dtype.
+
+        Raises:
+            ValueError: f has no gradient with respect to any of them.
+        """
+
+    def vectorized(self, stacked: Weights) -> tf.Tensor:
+        """Returns f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            Tensor of shape [samples], the losses.
+        """
+        return tf.reshape(self._vectorize(self, stacked), tf.shape(stacked[0])[:1])
+
+    def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
+        """Returns grad f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            One tensor per used variable, shape [samples, *shape].
+        """
+        gradients = self._vectorize(self.gradient, stacked)
+        return [tf.ensure_shape(g, s.shape) for g, s in zip(gradients, stacked, strict=True)]
+
+    def dimensions(self, weights: Weights) -> tf.Tensor:
+        """Returns in how many dimensions of the weights f lives.
+
+        Args:
+            weights: one tensor per used variable.
+        """
+        return tf.add_n([tf.size(weight) for weight in weights])
+
+    def _vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
+        """Maps `function` over the leading axis of every tensor in `stacked`."""
+        before = _loops()
+        samples = tf.shape(stacked[0])[0]
+        # One sample alone goes in twice: of an axis of size 1 TensorFlow makes none, and then adds
+        # a convolution's bias along another.
+        twice = tf.cast(tf.equal(samples, 1), tf.int32)
+        at_least_two = [tf.concat([s, s[:twice]], 0) for s in stacked]
+        # Convolutions with one kernel per sample, for one, have no vectorised form.
+        result = tf.vectorized_map(function, at_least_two, fallback_to_while_loop=True)
+        self.is_vectorized = self.is_vectorized and _loops() == before
+        return tf.nest.map_structure(lambda each: each[:samples], result)
+
+
+class LossFunction(Objective):
+    """A loss that is a Python function of the weights.
+
+    Args:
+        function: takes one tensor per variable to the scalar loss, and moves no variable.
+        size: the number of variables; f is taken to depend on all of them.
+        vectorize: False evaluates the loss at one sample after the other, where XLA compiles the
+            train step: of a loss with loops, such as an LSTM's, it compiles no vectorised form.
+    """
+
+    def __init__(self, function: Callable[[Weights], tf.Tensor], size: int, vectorize: bool = True):
+        self._function = function
+        self._vectorize_samples = vectorize
+        self.is_used = (True,) * size
+
+    def __call__(self, weights: Weights) -> tf.Tensor:
+        """See `Objective`."""
+        return self._function(weights)
+
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """See `Objective`."""
+        local = [tf.identity(weight) for weight in weights]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(local)
+            loss = self._function(local)
+        return connected(tape.gradient(loss, local), local)
+
+    def vectorized(self, stacked: Weights) -> tf.Tensor:
+        """See `Objective`."""
+        if self._vectorize_samples:
+            return super().vectorized(stacked)
+        dtype = tf.float64 if tf.float64 in [s.dtype for s in stacked] else tf.float32
+        return self._one_by_one(lambda w: tf.cast(tf.reshape(self(w), []), dtype), stacked, dtype)
+
+    def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
+        """See `Objective`."""
+        if self._vectorize_samples:
+            return super().vectorized_gradient(stacked)
+        return self._one_by_one(self.gradient, stacked, [s.dtype for s in stacked])
+
+    def _one_by_one(self, function: Callable[[Weights], Any], stacked: Weights, dtypes: Any) -> Any:
+        self.is_vectorized = False
+        return tf.map_fn(function, list(stacked), fn_output_signature=dtypes)
+
+
+def connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
+    """Returns the gradients as tensors, zeros where some are missing; refuses if all are."""
+    if all(gradient is None for gradient in gradients):
+        raise ValueError(
+            "The loss has no gradient with respect to any weight: an operation without one, such "
+            "as `tf.argmax`, `tf.round` or `tf.numpy_function`, stands before it. Use the "
+            "gradient-free `ImportanceSampling`."
+        )
+    return [
+        tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)
+        for gradient, weight in zip(gradients, weights, strict=True)
+    ]
+
+
+def _loops() -> int:
+    """Returns the number of loops in the current graph and the functions that it calls."""
+    definition = tf.compat.v1.get_default_graph().as_graph_def()
+    functions = (function.node_def for function in definition.library.function)
+    nodes = itertools.chain(definition.node, *functions)
+    return sum(node.op in ("While", "StatelessWhile") for node in nodes)
