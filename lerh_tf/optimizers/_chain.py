@@ -1,6 +1,6 @@
 """The Markov chain's last state, from one weight update to the next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -11,12 +11,6 @@ from lerh_tf.noise import working_dtype
 
 # From shape, dtype and name to a new variable of the optimizer.
 AddVariable = Callable[[Sequence[int], str, str], keras.Variable]
-
-
-def name_of(variable: Variable) -> str:
-    """Returns a name for what belongs to a weight, as Keras makes those of its own slots."""
-    path = getattr(variable, "path", variable.name)
-    return path.replace("/", "_").replace(":", "_")
 
 
 class Chain:
@@ -30,9 +24,15 @@ class Chain:
     def __init__(self, variables: Sequence[Variable], add_variable: AddVariable):
         self._started = add_variable((len(variables),), "float32", "chain_started")
         self._positions = [
-            add_variable(v.shape, working_dtype(v.dtype).name, f"{name_of(v)}_chain")
+            add_variable(v.shape, working_dtype(v.dtype).name, f"{_name_of(v)}_chain")
             for v in variables
         ]
+
+    def state(self) -> Iterator[tuple[str, keras.Variable]]:
+        """Yields the variables by the names that they are saved under."""
+        yield "chain_started", self._started
+        for index, position in enumerate(self._positions):
+            yield f"chain_{index}", position
 
     def start(self, anchor: Sequence[tf.Tensor], indices: Sequence[int]) -> list[tf.Tensor]:
         """Returns the last state of the chain, or the weights if there is none yet.
@@ -61,3 +61,8 @@ class Chain:
         native(self._started).assign(tf.maximum(self._started, has_run))
         for index, state in zip(indices, states, strict=True):
             native(self._positions[index]).assign(state)
+
+
+def _name_of(variable: Variable) -> str:
+    """Returns a name for what belongs to a weight, as Keras makes those of its own slots."""
+    return getattr(variable, "path", variable.name).replace("/", "_").replace(":", "_")

@@ -6,7 +6,12 @@ So each takes f to be R times its share, the mean loss of its part, finds its ow
 its own, and all move to the mean of the m_r.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import tensorflow as tf
+
+from lerh_tf.loss.objective import Variable
 
 # No training makes so many weight updates.
 _REPLICA_SHIFT = 48
@@ -18,9 +23,9 @@ def replicas() -> int:
 
 
 def is_eager_replica() -> bool:
-    """Returns whether this is an eager call on one of several replicas."""
+    """Returns whether this is an eager call on a replica that meets others outside functions."""
     on_a_replica = tf.distribute.get_replica_context() is not None
-    return replicas() > 1 and on_a_replica and not tf.inside_function()
+    return on_a_replica and not tf.inside_function() and _merges_calls()
 
 
 def whole(share: tf.Tensor) -> tf.Tensor:
@@ -41,3 +46,41 @@ def noise_position(update: tf.Tensor) -> tf.Tensor:
     return update + tf.bitwise.left_shift(
         tf.cast(replica, tf.int64), tf.constant(_REPLICA_SHIFT, tf.int64)
     )
+
+
+def apply_where(
+    is_valid: tf.Tensor,
+    apply: Callable[[Any, Any], None],
+    gradients: Sequence[tf.Tensor | None],
+    variables: Sequence[Variable],
+) -> None:
+    """Calls `apply(gradients, variables)` where the update is valid on all replicas.
+
+    Args:
+        is_valid: scalar bool tensor, this replica's.
+        apply: makes the update, on each replica.
+        gradients: one per variable; None where there is none.
+        variables: the weights to move.
+    """
+    if not _merges_calls():
+        tf.cond(is_valid, lambda: apply(gradients, variables), lambda: None)
+        return
+
+    def across(
+        strategy: tf.distribute.Strategy, invalid: Any, gradients: Any, variables: Any
+    ) -> None:
+        def on_each_replica() -> None:
+            strategy.extended.call_for_each_replica(apply, args=(gradients, variables))
+
+        # A branch of a replica's own `cond` can't meet the other replicas.
+        count = strategy.reduce("SUM", invalid, axis=None)
+        tf.cond(count > 0, lambda: None, on_each_replica)
+
+    tf.distribute.get_replica_context().merge_call(
+        across, args=(tf.cast(~is_valid, tf.int32), gradients, variables)
+    )
+
+
+def _merges_calls() -> bool:
+    # A strategy of one device merges the calls of its one replica too.
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()

@@ -1,159 +1,173 @@
-"""What Algorithms 1 and 2 share: the outer loop as a Keras optimizer."""
+"""What Algorithms 1 and 2 share: the outer loop as a Keras optimizer around another one."""
 
 import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import one_of
+from lerh_tf._checks import integer_at_least, one_of
 from lerh_tf.exact.subspace import Subspace, find_subspace
-from lerh_tf.kernels.base import Kernel, deserialized
+from lerh_tf.kernels.base import Estimate, Kernel, all_finite, deserialized, dot, widest_dtype
+from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.loss.compilation import is_compilable
 from lerh_tf.loss.objective import Objective, Variable, native
 from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.noise import PhiloxNoise
 from lerh_tf.optimizers._arguments import (
-    CLIPPING,
     SEEDS,
-    TiedToTau,
-    as_float,
     as_tensor,
     check_closure,
     check_dtypes,
-    check_keras_arguments,
     check_returned,
     check_size,
-    checked_seed,
     checked_subspace,
+    checked_tau,
     checked_variables,
-    on_the_host,
-    positive_tau,
-    settable_rate,
 )
+from lerh_tf.optimizers._capture import CapturedLosses, CompiledClosures, captured_loss, end_update
 from lerh_tf.optimizers._chain import Chain
-from lerh_tf.optimizers._diagnostics import Diagnostics, measured
-from lerh_tf.optimizers._doors import CapturedLosses, CompiledSteps, captured_loss, end_update
-from lerh_tf.optimizers._failures import POLICIES, Failures
-from lerh_tf.optimizers._keras_optimizer import KerasOptimizer
-from lerh_tf.optimizers._replicas import is_eager_replica, whole
-from lerh_tf.optimizers._update import Draw, Step, Update
+from lerh_tf.optimizers._inner import default_inner, given_inner, is_valid_tau, of_inner
+from lerh_tf.optimizers._replicas import (
+    apply_where,
+    is_eager_replica,
+    noise_position,
+    replicas,
+    whole,
+)
+from lerh_tf.optimizers._report import POLICIES, Report
+from lerh_tf.optimizers._saving import SavedByName
 from lerh_tf.schedules import Schedule, is_schedule
 
-_FIXED = frozenset({"seed", "subspace", "on_failure", "sampler", "solver"})
+
+class Update(NamedTuple):
+    """What one weight update has found, before any variable moves.
+
+    Attributes:
+        gradients: g = (x - m) / tau per variable, zero where the update is not valid, None for
+            variables that the loss does not depend on.
+        chain: the chain's last state, one position per used variable; empty for none.
+        diagnostics: scalars by name.
+        fails: whether tau, the kernel or the gradient failed.
+    """
+
+    gradients: list[tf.Tensor | None]
+    chain: list[tf.Tensor]
+    diagnostics: dict[str, tf.Tensor | float]
+    fails: list[tf.Tensor]
 
 
-class GaussianApproximation(KerasOptimizer):
-    """x_{k+1} = m, the mean of the Gaussian nearest to q_{x_k,tau}.
+class GaussianApproximation(SavedByName):
+    """Hands g = (x_k - m) / tau, m the mean of the Gaussian nearest to q_{x_k,tau}, to another one.
 
-    The update reaches Keras as the gradient g = (x - m) / tau and is x -= learning_rate * g, so
-    that clipping, weight decay, averages, accumulation and constraints act on it once per weight
-    update. With the learning rate tied to tau, its default, it is x = m.
+    The inner optimizer moves the weights along g. By default it is an SGD whose learning rate is
+    tau, so that x_{k+1} = m. What it does besides (clipping, decay, momentum, averages,
+    accumulation) acts once per weight update.
 
-    An update that fails, because tau is not positive, nothing finite was found or the weights
-    would not be finite after it, moves nothing but the iteration. Under gradient accumulation and
-    on one of several replicas it is a part of an update, and counts as one that does not move;
-    an accumulated update that would leave the dtype as a whole is let go with all its parts.
-
-    The optimizer's variables, whose order is the file format, are: iteration; the learning rate
-    and tau, each if given as a number; what Keras's `build` adds; one scalar per diagnostic; the
-    counts of failures that were not reported yet; for kernels with a chain a flag (has it
-    started?) and one position per weight.
+    An update is valid where tau is positive, m finite and g finite in the dtype of the weights. One
+    that is not moves nothing: the inner optimizer is not called, or receives zeros for a part of
+    an accumulated update. Only the count of updates goes on, so that noise does not repeat.
 
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
-            `LearningRateSchedule` of the raw update counter, positive at all of them.
+            `LearningRateSchedule` of the count of updates, positive at all of them.
         kernel: the estimator of m.
+        optimizer: the inner optimizer; None makes an SGD.
+        learning_rate: that SGD's, a number or schedule; None ties it to tau at each step.
         seed: integer in [0, 2**32); None draws one from Python's `random`.
-        learning_rate: number or schedule; None ties it to tau at each step.
         subspace: "auto" samples input layers in the subspace that the minibatch sees, the same in
             distribution and much faster; False samples all weights.
-        on_failure: "raise" or "warn", what to do about an update that fails.
+        on_failure: "raise" or "warn", what to do about updates that are not valid.
         name: the optimizer's name.
-        **kwargs: arguments of `keras.optimizers.Optimizer`.
+        **kwargs: further arguments of that SGD.
 
     Raises:
         ValueError: `tau` is not positive and finite, `seed` out of range, `subspace` neither
-            "auto" nor False, `on_failure` neither "raise" nor "warn", or a number among the other
-            arguments not finite.
+            "auto" nor False, `on_failure` neither "raise" nor "warn", or `optimizer` no Keras
+            optimizer of gradients or beside arguments of its own.
     """
 
     def __init__(
         self,
         tau: float | Schedule,
         kernel: Kernel,
-        seed: int | None,
+        *,
+        optimizer: keras.optimizers.Optimizer | None,
         learning_rate: float | Schedule | None,
+        seed: int | None,
         subspace: str | bool,
         on_failure: str,
         name: str | None,
         **kwargs: Any,
     ):
-        if not is_schedule(tau):
-            tau = positive_tau(tau)
-        seed = random.randrange(SEEDS) if seed is None else checked_seed(seed)
-        rate = TiedToTau(self) if learning_rate is None else as_float(learning_rate)
-        check_keras_arguments(kwargs)
-        super().__init__(learning_rate=rate, name=name, **kwargs)
+        tau = checked_tau(tau)
+        seed = random.randrange(SEEDS) if seed is None else seed
+        # A function, so that Keras makes no variable for a rate of our own.
+        super().__init__(learning_rate=lambda: self.learning_rate, name=name)
+        self._is_default = optimizer is None
+        self._is_tied = optimizer is None and learning_rate is None
+        self.inner_optimizer = (
+            default_inner(self, learning_rate, kwargs)
+            if optimizer is None
+            else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
+        )
         self._kernel = kernel
-        self._on_failure = one_of("on_failure", on_failure, POLICIES)
-        self._failures = Failures(on_failure, kernel.failure)
-        self._seed = seed
+        self._seed = integer_at_least("seed", seed, 0, below=SEEDS)
         self._subspace = checked_subspace(subspace)
+        self._on_failure = one_of("on_failure", on_failure, POLICIES)
         self._captured = CapturedLosses()
-        self._compiled_steps = CompiledSteps(self._step)
-        self._compiled_updates = CompiledSteps(self._update_of_closure)
-        self._tau: Any = tau if is_schedule(tau) else self._scalar("tau", tau)
+        self._compiled_steps = CompiledClosures(self._step)
+        self._compiled_updates = CompiledClosures(self._update_of_closure)
+        self._tau: Any = tau
+        if not is_schedule(tau):
+            self._tau = self._shared((), "float32", "tau", keras.initializers.Constant(tau))
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED:
-            raise AttributeError(
-                f"`{name}` can't be set: compiled train steps hold it. Make another optimizer and "
-                f"compile the model with it. Received: {name}={value!r}"
-            )
-        check_keras_arguments(self._beside(name) | {name: value})
-        super().__setattr__(name, value)
+    weight_decay = of_inner("weight_decay")
+    clipnorm = of_inner("clipnorm")
+    clipvalue = of_inner("clipvalue")
+    global_clipnorm = of_inner("global_clipnorm")
+    use_ema = of_inner("use_ema")
+    ema_momentum = of_inner("ema_momentum")
+    ema_overwrite_frequency = of_inner("ema_overwrite_frequency")
+    loss_scale_factor = of_inner("loss_scale_factor")
+    gradient_accumulation_steps = of_inner("gradient_accumulation_steps")
 
-    def _beside(self, name: str) -> dict[str, Any]:
-        """Returns the arguments that limit what an attribute may be set to."""
-        return {n: getattr(self, n, None) for n in CLIPPING} if name in CLIPPING else {}
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        """See `keras.optimizers.Optimizer`: decay is the inner optimizer's."""
+        self.inner_optimizer.exclude_from_weight_decay(var_list, var_names)
 
     @property
     def tau(self) -> Any:
         """Variance of the Gaussian (paper's tau) at the coming update; settable if a number."""
-        return self._tau(self._iterations) if is_schedule(self._tau) else self._tau
+        return self.tau_at(0)
 
     @tau.setter
     def tau(self, tau: Any) -> None:
-        if is_schedule(self._tau):
+        if is_schedule(self._tau) or is_schedule(tau):
             raise TypeError(
-                "`tau` follows a schedule and can't be set; construct the optimizer with a number "
-                f"to set it later. Received: tau={tau}"
+                "`tau` that follows a schedule can't be set, nor can one be set to a schedule: "
+                f"construct the optimizer with what it is to be. Received: tau={tau}"
             )
-        self._tau.assign(positive_tau(on_the_host(tau)))
+        self._tau.assign(checked_tau(tau))
+
+    def tau_at(self, back: int) -> Any:
+        """Returns tau at the coming update or, if it follows a schedule, so many before it."""
+        if not is_schedule(self._tau):
+            return self._tau
+        return self._tau(tf.maximum(self._iterations - back, 0) if back else self._iterations)
 
     @property
     def learning_rate(self) -> Any:
-        """Factor on the gradient of the regularized loss; tau unless given."""
-        return self._get_current_learning_rate()
+        """The inner optimizer's; by default tau, which alone can then be set."""
+        return self.inner_optimizer.learning_rate
 
     @learning_rate.setter
     def learning_rate(self, learning_rate: float | Schedule) -> None:
-        if isinstance(self._learning_rate, TiedToTau):
-            raise TypeError(
-                "The learning rate is tied to `tau` and can't be set on its own: set `tau`, or "
-                "construct the optimizer with a `learning_rate` to set it later. "
-                f"Received: learning_rate={learning_rate}"
-            )
-        keras.optimizers.Optimizer.learning_rate.fset(self, settable_rate(learning_rate))
-
-    @property
-    def layout(self) -> str:
-        """See `KerasOptimizer`: the algorithm, its kernel, what exists before `build`."""
-        own, kernel = type(self).__name__, type(self._kernel).__name__
-        state = (self._iterations, self._learning_rate, self._tau)
-        made_at_first = (v.name for v in state if isinstance(v, keras.Variable))
-        return f"{own}({kernel}): {', '.join(made_at_first)}"
+        if self._is_tied:
+            self.inner_optimizer._learning_rate.assign(learning_rate)
+        self.inner_optimizer.learning_rate = learning_rate
 
     @property
     def seed(self) -> int:
@@ -167,7 +181,7 @@ class GaussianApproximation(KerasOptimizer):
 
     @property
     def on_failure(self) -> str:
-        """What is done about an update that fails: "raise" or "warn"."""
+        """What is done about updates that are not valid: "raise" or "warn"."""
         return self._on_failure
 
     @property
@@ -180,22 +194,51 @@ class GaussianApproximation(KerasOptimizer):
         `vectorized` 0 where an operation, such as a convolution, had to be evaluated sample by
         sample or the loss has a loop, else 1. The others are the kernel's own.
         """
-        return self._diagnostics.read() if self.built else {}
+        return self._report.diagnostics() if self.built else {}
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """The optimizer's own variables and the inner one's."""
+        return self._variables + self.inner_optimizer.variables
+
+    @property
+    def state(self) -> dict[str, keras.Variable]:
+        """See `SavedByName`."""
+        state = {"iteration": self._iterations}
+        if not is_schedule(self._tau):
+            state["tau"] = self._tau
+        if self.built and self._kernel.has_chain:
+            state |= self._chain.state()
+        inner = self.inner_optimizer.variables
+        return state | {f"inner_{index}": variable for index, variable in enumerate(inner)}
+
+    @property
+    def format(self) -> str:
+        """See `SavedByName`."""
+        names = (type(each).__name__ for each in (self, self._kernel, self.inner_optimizer))
+        return "lerh_tf 2: {}({}), {}".format(*names)
+
+    def __dir__(self) -> list[str]:
+        """Leaves the inner optimizer out: Keras would save its state a second time, by itself."""
+        return [name for name in super().__dir__() if name != "inner_optimizer"]
 
     def build(self, variables: Sequence[Variable]) -> None:
-        """Creates the optimizer's variables for a list of trainable weights."""
+        """Creates the variables of both optimizers for a list of trainable weights."""
         if self.built:
             return
         check_dtypes(variables)
-        made_before = len(self.variables)
-        super().build(variables)
-        self._diagnostics = Diagnostics(self._kernel, lambda name: self._scalar(name, 0.0))
-        self._unreported = self.add_variable(
-            (self._failures.causes,), dtype="int64", aggregation="sum", name="unreported_failures"
-        )
+        if is_eager_replica() and replicas() > 1:
+            raise ValueError(
+                "The optimizer must be built before several replicas use it: call "
+                "`optimizer.build(variables)` in the strategy's scope first. Received: built=False"
+            )
+        self.inner_optimizer.build(variables)
+        self._report = Report(self._kernel)
         if self._kernel.has_chain:
             self._chain = Chain(variables, self._shared)
-        self.restore_waiting(self.variables[made_before:])
+        # Averages and accumulators of the weights are the inner optimizer's.
+        super().build([])
+        self._restore_pending()
 
     @tf.autograph.experimental.do_not_convert
     def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
@@ -219,7 +262,7 @@ class GaussianApproximation(KerasOptimizer):
         grads: Sequence[tf.Tensor | None],
         trainable_variables: Sequence[Variable] | None = None,
     ) -> None:
-        """Moves the weights to m, given the loss that `scale_loss` captured.
+        """Moves the weights, given the loss that `scale_loss` captured.
 
         Args:
             grads: ignored; the stock train step passes None for every weight.
@@ -235,14 +278,14 @@ class GaussianApproximation(KerasOptimizer):
                 "`apply` needs `trainable_variables` the first time. "
                 "Received: trainable_variables=None"
             )
-        variables = list(
-            self._trainable_variables if trainable_variables is None else trainable_variables
-        )
+        if trainable_variables is None:
+            trainable_variables = self.inner_optimizer._trainable_variables
+        variables = list(trainable_variables)
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
 
     @tf.autograph.experimental.do_not_convert
     def apply_objective(self, objective: Objective, variables: Sequence[Variable]) -> None:
-        """Moves the weights to m, given f as a function of them.
+        """Moves the weights, given f as a function of them.
 
         Args:
             objective: the minibatch loss.
@@ -282,7 +325,7 @@ class GaussianApproximation(KerasOptimizer):
             TypeError: `closure` can't be called or returned no tensor and no `Objective`, or
                 `variables` is no list of variables.
             ValueError: `variables` is empty, or has one twice or one that can't be trained.
-            tf.errors.InvalidArgumentError: the update failed, unless `on_failure="warn"`.
+            tf.errors.InvalidArgumentError: the update is not valid, unless `on_failure="warn"`.
         """
         check_closure(closure)
         variables = checked_variables(variables)
@@ -300,42 +343,36 @@ class GaussianApproximation(KerasOptimizer):
         return loss
 
     def report_failures(self) -> None:
-        """Raises or warns if weight updates have failed since the last report.
+        """Raises or warns if weight updates were not valid since the last report.
 
         `step` does so itself, as do `fit` at its end and the callback `Diagnostics` after each
-        batch. Call it where you compile a train step by XLA, which can't raise, in a loop of
-        your own, and after `train_on_batch`.
+        batch. Call it in a train step or loop of your own that calls `apply`, and after
+        `train_on_batch`.
 
         Raises:
-            tf.errors.InvalidArgumentError: updates failed, and `on_failure` is "raise".
+            tf.errors.InvalidArgumentError: updates were not valid, and `on_failure` is "raise".
         """
         if self.built:
-            self._failures.report(self._unreported)
+            self._report.tell(self._on_failure)
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """Ends a training: Keras's own steps, and a report of updates that failed."""
-        super().finalize_variable_values(var_list)
+        """Ends a training: the inner optimizer's own steps, and a report of failures."""
+        self.inner_optimizer.finalize_variable_values(var_list)
         self.report_failures()
+        self._report.end_training()
 
     def _step(
-        self,
-        closure: Callable[..., tf.Tensor | Objective],
-        variables: Sequence[Variable],
-        inputs: Any,
+        self, closure: Callable[..., Any], variables: Sequence[Variable], inputs: Any
     ) -> tf.Tensor | None:
         loss, update = self._update_of_closure(closure, variables, inputs)
         self._move(update, variables)
         return loss
 
     def _update_of_closure(
-        self,
-        closure: Callable[..., tf.Tensor | Objective],
-        variables: Sequence[Variable],
-        inputs: Any,
+        self, closure: Callable[..., Any], variables: Sequence[Variable], inputs: Any
     ) -> tuple[tf.Tensor | None, Update]:
         """Returns the loss before the update, None for an `Objective`, and the update."""
-        if tf.inside_function():
-            end_update(tf.compat.v1.get_default_graph())
+        end_update()
         loss = closure(*inputs)
         check_returned(loss)
         if isinstance(loss, Objective):
@@ -347,80 +384,77 @@ class GaussianApproximation(KerasOptimizer):
         """Returns what the weights are to be moved by; moves no variable."""
         check_size(objective, variables)
         self.build(variables)
-        self._check_variables_are_known(variables)
+        self.inner_optimizer._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
         anchor = [tf.convert_to_tensor(native(v)) for v in used]
         start = self._chain.start(anchor, self._indices(used)) if self._kernel.has_chain else []
         subspace = self._subspace_of(objective, anchor)
-        step = self._step_to_mean()
-        estimate = self._draw().estimate(objective, subspace, anchor, start)
-        found = step.has_valid_tau & estimate.is_valid
-        estimate = estimate.dropped_unless(found, start)
-        leaves = self.leaves_dtype(step.gradients(estimate, anchor), used)
-        estimate = estimate.dropped_unless(~leaves, start)
-        gradients = iter(step.gradients(estimate, anchor))
+        estimate = self._estimate(objective, subspace, anchor, start)
+
+        tau = tf.convert_to_tensor(self.tau)
+        has_tau = is_valid_tau(tau)
+        found = self._gradients(estimate, anchor, tf.where(has_tau, tau, tf.ones_like(tau)))
+        fails = [
+            ~has_tau,
+            has_tau & ~estimate.is_valid,
+            has_tau & estimate.is_valid & ~all_finite(found),
+        ]
+        is_valid = ~tf.reduce_any(fails)
+        estimate = estimate.dropped_unless(is_valid, start)
+        gradients = iter([tf.where(is_valid, g, tf.zeros_like(g)) for g in found])
         return Update(
             [next(gradients) if is_used else None for is_used in objective.is_used],
             estimate.chain,
-            measured(estimate, objective, subspace, anchor),
-            # One cause each, in the order of `Failures`.
-            [~step.has_valid_tau, step.has_valid_tau & ~estimate.is_valid, found & leaves],
-            leaves,
+            _diagnostics(estimate, objective, subspace, anchor),
+            fails,
         )
 
+    def _estimate(
+        self,
+        objective: Objective,
+        subspace: Subspace | None,
+        anchor: Sequence[tf.Tensor],
+        start: Sequence[tf.Tensor],
+    ) -> Estimate:
+        tau = tf.cast(self.tau, widest_dtype([x.dtype for x in anchor]))
+        update = tf.convert_to_tensor(native(self._iterations))
+        noise = functools.partial(PhiloxNoise, self._seed, noise_position(update))
+        if subspace is None:
+            return self._kernel(objective, anchor, tau, noise(anchor), start, update)
+        return estimate_in_subspace(self._kernel, subspace, anchor, tau, noise, start, update)
+
+    def _gradients(
+        self, estimate: Estimate, anchor: Sequence[tf.Tensor], tau: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Returns g per used variable, of each replica its share of the mean."""
+        # Keras divides gradients by the factor of a loss that it believes to be multiplied by it.
+        scale = -(self.loss_scale_factor or 1.0) / replicas()
+        return [
+            tf.cast(scale * d / tf.cast(tau, d.dtype), x.dtype)
+            for d, x in zip(estimate.displacement, anchor, strict=True)
+        ]
+
     def _move(self, update: Update, variables: Sequence[Variable]) -> None:
-        """Moves weights and chain, and stores what there is to tell."""
+        """Moves weights and chain, and stores what there is to report."""
         used = [v for v, g in zip(variables, update.gradients, strict=True) if g is not None]
-        self._diagnostics.store(update.diagnostics)
-        count = functools.partial(self.assign_add, self._unreported)
-        asserted = self._failures.record(update.fails, tf.convert_to_tensor(self.tau), count)
-        with tf.control_dependencies(asserted):
-            if self._kernel.has_chain:
-                self._chain.keep(update.chain, self._indices(used))
-            partly = self.gradient_accumulation_steps
-            skip = update.leaves if partly else tf.reduce_any(update.fails)
-            self.apply_unless(skip, update.gradients, variables)
-        if tf.inside_function():
-            end_update(tf.compat.v1.get_default_graph())
+        self._report.store(update.diagnostics, update.fails)
+        if self._kernel.has_chain:
+            self._chain.keep(update.chain, self._indices(used))
+        apply = self.inner_optimizer.apply
+        if self.gradient_accumulation_steps:
+            apply(update.gradients, variables)
+        else:
+            apply_where(~tf.reduce_any(update.fails), apply, update.gradients, variables)
+        self._iterations.assign_add(1)
+        end_update()
 
     def _indices(self, variables: Sequence[Variable]) -> list[int]:
-        return [self._get_variable_index(v) for v in variables]
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments, without the kernel."""
-        config = super().get_config()
-        if isinstance(self._learning_rate, TiedToTau):
-            config["learning_rate"] = None
-        if is_schedule(self._tau):
-            config["tau"] = keras.optimizers.schedules.serialize(self._tau)
-        else:
-            config["tau"] = float(self._tau.numpy())
-        config["seed"] = self._seed
-        config["subspace"] = self._subspace
-        config["on_failure"] = self._on_failure
-        return config
-
-    @classmethod
-    def from_config(
-        cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
-    ) -> "GaussianApproximation":
-        """Returns the optimizer that `get_config` described."""
-        return cls(**deserialized(config, custom_objects))
-
-    def _draw(self) -> Draw:
-        update = tf.convert_to_tensor(native(self._iterations))
-        return Draw(self._kernel, self._seed, update, tf.convert_to_tensor(self.tau))
-
-    def _step_to_mean(self) -> Step:
-        return Step(tf.convert_to_tensor(self.tau), self.loss_scale_factor or 1.0)
+        return [self.inner_optimizer._get_variable_index(v) for v in variables]
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
         if not self._subspace or not isinstance(objective, ReplayedLoss):
             return None
         return find_subspace(objective, [x.shape for x in anchor])
-
-    def _scalar(self, name: str, value: float) -> keras.Variable:
-        return self._shared((), "float32", name, keras.initializers.Constant(value))
 
     def _shared(
         self, shape: Any, dtype: str, name: str, initializer: Any = "zeros"
@@ -429,3 +463,47 @@ class GaussianApproximation(KerasOptimizer):
         return self.add_variable(
             shape, initializer, dtype=dtype, aggregation="only_first_replica", name=name
         )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the kernel."""
+        is_number = not is_schedule(self._tau)
+        config = {
+            "name": self.name,
+            "tau": float(self._tau.numpy())
+            if is_number
+            else keras.optimizers.schedules.serialize(self._tau),
+            "seed": self._seed,
+            "subspace": self._subspace,
+            "on_failure": self._on_failure,
+        }
+        if not self._is_default:
+            inner = keras.saving.serialize_keras_object(self.inner_optimizer)
+            return {**config, "optimizer": inner}
+        rate = {"learning_rate": None} if self._is_tied else {}
+        return {**self.inner_optimizer.get_config(), **config, **rate}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> "GaussianApproximation":
+        """Returns the optimizer that `get_config` described."""
+        return cls(**deserialized(config, custom_objects))
+
+
+def _diagnostics(
+    estimate: Estimate,
+    objective: Objective,
+    subspace: Subspace | None,
+    anchor: Sequence[tf.Tensor],
+) -> dict[str, tf.Tensor | float]:
+    """Returns the diagnostics of one weight update by name: those of all, and the kernel's."""
+    evaluated = objective if subspace is None else subspace.objective
+    dimensions = tf.add_n([tf.size(x) for x in anchor])
+    return {
+        "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
+        "dimensions": dimensions,
+        "sampled_dimensions": dimensions if subspace is None else subspace.size,
+        "compiled": float(is_compilable(evaluated)),
+        "vectorized": float(evaluated.is_vectorized),
+        **estimate.diagnostics,
+    }

@@ -5,7 +5,9 @@ from typing import Any
 import keras
 
 from lerh_tf.kernels.base import Kernel
+from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
+from lerh_tf.kernels.sgld import SGLD
 from lerh_tf.optimizers._arguments import chosen_kernel
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
@@ -28,28 +30,29 @@ class HeatRegularization(GaussianApproximation):
             `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
         solver: the solver of the implicit equation, a kernel or the name of one with the paper's
             settings: "robbins_monro". Defaults to "robbins_monro".
+        optimizer: the inner Keras optimizer that moves the weights along g = (x_k - m) / tau, an
+            estimate of grad F^H_tau(x_{k+1}), or its name. None is the paper's update x_{k+1} = m,
+            as an SGD whose learning rate is tau (Remark 3.2). Defaults to None.
+        learning_rate: that SGD's, a number or schedule; None ties it to tau. Defaults to None.
         seed: integer in [0, 2**32), seed of the noise; None draws one from Python's `random`,
             which `keras.utils.set_random_seed` sets. Defaults to None.
-        learning_rate: factor on grad F^H_tau(x_{k+1}), a number or schedule; None ties it to tau,
-            the paper's update. Defaults to None.
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
-        on_failure: what to do about a weight update in which nothing finite was found, tau was not
-            positive, or the weights would leave their dtype; they stay as they are in any case.
-            "raise" raises `tf.errors.InvalidArgumentError`, "warn" warns the first time and goes
-            on. Where XLA compiles the train step (`jit_compile=True`) that happens after it: at
-            the end of `fit`, or after each batch with the callback `Diagnostics`. Defaults to
-            "raise".
+        on_failure: what to do about a weight update in which nothing finite was found or tau was
+            not positive; it moves nothing in any case. "raise" raises
+            `tf.errors.InvalidArgumentError`, "warn" warns: after `step`, at the end of `fit`, or
+            after each batch with the callback `Diagnostics`. Defaults to "raise".
         name: the optimizer's name; None numbers them as Keras does: "heat_regularization", then
             "heat_regularization_1". Defaults to None.
-        **kwargs: the other arguments of `keras.optimizers.Optimizer`, such as `weight_decay`,
+        **kwargs: further arguments of the default inner SGD, such as `momentum`, `weight_decay`,
             `clipnorm`, `use_ema` and `gradient_accumulation_steps`.
 
     Raises:
-        ValueError: `tau` is not positive and finite, `solver` no solver and no known name,
+        ValueError: `tau` is not positive and finite, `solver` no kernel and no known name,
             `seed` out of range, `subspace` neither "auto" nor False, `on_failure` neither "raise"
-            nor "warn", or a number among the other arguments not finite.
+            nor "warn", or `optimizer` no Keras optimizer of gradients or beside arguments that
+            belong to it.
 
     References:
         Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
@@ -59,15 +62,26 @@ class HeatRegularization(GaussianApproximation):
         self,
         tau: float | Schedule = 0.01,
         solver: str | Kernel = "robbins_monro",
-        seed: int | None = None,
+        *,
+        optimizer: keras.optimizers.Optimizer | str | None = None,
         learning_rate: float | Schedule | None = None,
+        seed: int | None = None,
         subspace: str | bool = "auto",
         on_failure: str = "raise",
         name: str | None = None,
         **kwargs: Any,
     ):
-        kernel = chosen_kernel("solver", solver, _SOLVERS)
-        super().__init__(tau, kernel, seed, learning_rate, subspace, on_failure, name, **kwargs)
+        super().__init__(
+            tau,
+            chosen_kernel("solver", solver, _SOLVERS, (ImportanceSampling, SGLD)),
+            optimizer=optimizer,
+            learning_rate=learning_rate,
+            seed=seed,
+            subspace=subspace,
+            on_failure=on_failure,
+            name=name,
+            **kwargs,
+        )
 
     @property
     def solver(self) -> Kernel:

@@ -322,8 +322,7 @@ class Trace(keras.callbacks.Callback):
 
     def _counted(self) -> int:
         """The failures so far, but those that `step` has told of at once."""
-        (counts,) = (v for v in self.model.optimizer.variables if v.name == "unreported_failures")
-        return int(counts.numpy().sum())
+        return int(self.model.optimizer._report._failures.numpy().sum())
 
 
 def kept(optimizer: Any) -> list[keras.Variable]:

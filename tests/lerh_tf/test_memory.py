@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
-from lerh_tf.optimizers import _doors
+from lerh_tf.optimizers import _capture
 from tests.lerh_tf._regression import data
 
 WARM_UP, FITS, KEPT = 10, 30, 4
@@ -103,7 +103,7 @@ def test_new_models_leave_little() -> None:
 @pytest.mark.usefixtures("plain_loops")
 def test_graphs_and_optimizers_are_let_go() -> None:
     # Graphs of other tests in this process, which their caches may hold.
-    held = set(_doors._earlier)
+    held = set(_capture._earlier)
     model, stepping, weight = short_fit(), LocalEntropy(0.01, SGLD(3)), tf.Variable([1.0])
     stepping.step(lambda: tf.reduce_sum(weight**2), [weight])
     watched = [weakref.ref(each) for each in (model, model.optimizer, stepping)]
@@ -111,4 +111,4 @@ def test_graphs_and_optimizers_are_let_go() -> None:
     keras.backend.clear_session()
     gc.collect()
     assert [each() for each in watched] == [None] * 3
-    assert set(_doors._earlier) <= held
+    assert set(_capture._earlier) <= held

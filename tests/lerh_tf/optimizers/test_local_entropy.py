@@ -254,8 +254,7 @@ def test_seed_at_the_boundary(seed: Any) -> None:
 def test_sampler_must_be_one(choice: Any) -> None:
     with pytest.raises(ValueError, match=r"^`sampler` must be ") as refusal:
         LocalEntropy(sampler=choice)
-    assert refusal.match("`ImportanceSampling`")
-    assert refusal.match('"importance_sampling"')
+    assert refusal.match('"sgld" or "importance_sampling" or a `lerh_tf.Kernel`')
     assert str(refusal.value).endswith(f"Received: sampler={choice!r}")
 
 
@@ -278,8 +277,7 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
 def test_what_compiled_steps_hold_can_t_be_set(name: str, value: Any) -> None:
     optimizer = sampler()
     before = getattr(optimizer, name)
-    text = f"^`{name}` can't be set: .* Make another optimizer and compile the model with it."
-    with pytest.raises(AttributeError, match=f"{text} Received: {name}="):
+    with pytest.raises(AttributeError, match=f"property '{name}' .* object has no setter"):
         setattr(optimizer, name, value)
     assert getattr(optimizer, name) == before != value
 

@@ -57,11 +57,11 @@ def test_train_step_is_the_stock_one(found: dict[str, Any], run_eagerly: str) ->
     assert found["train-step"][run_eagerly] < 1e-6
 
 
-def test_failure_on_one_replica_is_told_and_the_other_moves(found: dict[str, Any]) -> None:
+def test_failure_on_one_replica_moves_none_and_is_told(found: dict[str, Any]) -> None:
     failing = found["failing"]
     assert failing["finite"]
     assert failing["equal"]
-    assert failing["moved"] > 1e-3
+    assert failing["moved"] == 0.0
     (warned,) = failing["warned"]
     assert "(Weight updates: 1.)" in warned
 
@@ -76,10 +76,6 @@ def test_eager_failure_is_told_and_training_goes_on(found: dict[str, Any]) -> No
 @pytest.mark.parametrize("bad", ["nan", "-0.5"])
 def test_bad_tau_moves_nothing(found: dict[str, Any], bad: str) -> None:
     assert found["bad tau"][bad]
-
-
-def test_decay_beyond_the_dtype_leaves_the_weights_finite(found: dict[str, Any]) -> None:
-    assert found["decay"]
 
 
 def test_accumulation_in_fit_fails_with_keras_s_own_optimizers_too(found: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How a loss gets from the caller to `apply`."""
+"""How a loss gets from the caller to the weight update."""
 
 import functools
 import threading
@@ -15,14 +15,15 @@ from lerh_tf.loss.replayed import CapturedLoss
 # A loop that makes a new closure at each update traces each anew; do not keep them all.
 _CLOSURES = 8
 
-
 # How many operations of a graph belong to earlier weight updates, by whichever optimizer.
 _earlier: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
 
 
-def end_update(graph: tf.Graph) -> None:
-    """Notes that what `graph` holds so far belongs to earlier weight updates."""
-    _earlier[graph] = len(graph.get_operations())
+def end_update() -> None:
+    """Notes that what the current graph holds so far belongs to earlier weight updates."""
+    if tf.inside_function():
+        graph = tf.compat.v1.get_default_graph()
+        _earlier[graph] = len(graph.get_operations())
 
 
 def captured_loss(loss: tf.Tensor) -> CapturedLoss:
@@ -56,12 +57,12 @@ class CapturedLosses:
             ) from None
 
 
-class CompiledSteps:
-    """The traced steps of the latest closures, so that a hand-written loop traces each once."""
+class CompiledClosures:
+    """The latest closures' functions, so that a hand-written loop traces each once."""
 
-    def __init__(self, step: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any]):
         self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
-        self._step = step
+        self._function = function
         self._latest: Any = None
         self._new_closures = 0
 
@@ -87,7 +88,12 @@ class CompiledSteps:
                 stacklevel=4,
             )
         weights = [v.value for v in variables]
-        return tf.function(lambda inputs: self._step(closure, weights, inputs), autograph=False)
+        # As `fit` does it: batches of a second size are traced once for all sizes.
+        return tf.function(
+            lambda inputs: self._function(closure, weights, inputs),
+            autograph=False,
+            reduce_retracing=True,
+        )
 
 
 class _ById:

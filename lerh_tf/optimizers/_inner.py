@@ -1,0 +1,113 @@
+"""The Keras optimizer inside ours, which moves the weights."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from lerh_tf._checks import finite_float
+
+
+def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
+    """Returns whether tau is positive and finite, as a scalar bool tensor."""
+    return tf.math.is_finite(tau) & (tau > 0.0)
+
+
+class TiedToTau:
+    """A learning rate that is tau whenever Keras asks for it, so that the inner SGD moves to m.
+
+    Where tau is not positive and finite, it is the latest that was among those of the parts that
+    are accumulated, 0 if none was.
+
+    Args:
+        optimizer: has `tau_at`, from a number of updates back to tau, and
+            `gradient_accumulation_steps`.
+    """
+
+    def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
+
+    def __call__(self) -> tf.Tensor:
+        parts = self._optimizer.gradient_accumulation_steps or 1
+        rate = tf.zeros_like(self._optimizer.tau_at(0))
+        for back in reversed(range(parts)):
+            tau = self._optimizer.tau_at(back)
+            rate = tf.where(is_valid_tau(tau), tau, rate)
+        return rate
+
+    def assign(self, learning_rate: Any) -> None:
+        """Refuses what Keras would set a learning rate to."""
+        raise TypeError(
+            "The learning rate is tied to `tau` and can't be set on its own: set `tau`, or "
+            "construct the optimizer with a `learning_rate` to set it later. "
+            f"Received: learning_rate={learning_rate}"
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Nothing to keep: the optimizer's own configuration has None for it."""
+        return {}
+
+
+def default_inner(
+    outer: Any, learning_rate: Any, arguments: Mapping[str, Any]
+) -> keras.optimizers.Optimizer:
+    """Returns an SGD that moves to m where its learning rate is tau.
+
+    Args:
+        outer: our optimizer.
+        learning_rate: number or schedule; None ties it to tau.
+        arguments: further ones of `keras.optimizers.SGD`.
+    """
+    if learning_rate is None:
+        learning_rate = TiedToTau(outer)
+    elif isinstance(learning_rate, Real) and not isinstance(learning_rate, bool):
+        # Keras takes nothing but floats.
+        learning_rate = finite_float("learning_rate", learning_rate)
+    # A name, so that it takes no number from the user's own "sgd", "sgd_1".
+    return keras.optimizers.SGD(learning_rate, name=f"{outer.name}_inner", **arguments)
+
+
+def given_inner(
+    optimizer: Any, learning_rate: Any, arguments: Mapping[str, Any], ours: type[Any]
+) -> keras.optimizers.Optimizer:
+    """Returns the optimizer that the user gave, as an instance or by Keras's name.
+
+    Args:
+        optimizer: the argument.
+        learning_rate: must be None, as `arguments` must be empty: both are the inner one's.
+        arguments: of Keras's optimizers.
+        ours: the class of this package's optimizers.
+
+    Raises:
+        ValueError: further arguments were given, or `optimizer` is one that would wrap ours or
+            is ours.
+    """
+    beside = (
+        dict(arguments) if learning_rate is None else {"learning_rate": learning_rate, **arguments}
+    )
+    if beside:
+        raise ValueError(
+            "With `optimizer` given, its own constructor takes Keras's arguments. Received: "
+            f"optimizer={optimizer!r} and {', '.join(f'{n}={v!r}' for n, v in beside.items())}"
+        )
+    inner = keras.optimizers.get(optimizer)
+    if isinstance(inner, (keras.optimizers.LossScaleOptimizer, ours)):
+        raise ValueError(
+            "`optimizer` must be a Keras optimizer of gradients, neither a `LossScaleOptimizer` "
+            "(there is no loss scale to find: nothing is differentiated in float16 by Keras) nor "
+            f"one of this package's. Received: optimizer={optimizer!r}"
+        )
+    return inner
+
+
+def of_inner(name: str) -> Any:
+    """Returns a property that reads and sets the inner optimizer's attribute."""
+
+    def write(outer: Any, value: Any) -> None:
+        # Keras's constructor sets its defaults before there is an inner optimizer.
+        if "inner_optimizer" in vars(outer):
+            setattr(outer.inner_optimizer, name, value)
+
+    return property(lambda outer: getattr(outer.inner_optimizer, name), write)

@@ -1,0 +1,96 @@
+"""What a weight update tells: its diagnostics, and failures, which the host raises or warns of."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from lerh_tf.kernels.base import Kernel
+
+POLICIES = ("raise", "warn")
+
+_COMMON = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
+_TAU = (
+    "`tau` must be positive and finite at every weight update, also where it follows a schedule. "
+    "The weights were left as they were."
+)
+_GRADIENT = (
+    "The gradient (x - m) / tau is infinite or NaN in the dtype of the weights. The weights were "
+    "left as they were. Try a larger tau or a wider dtype."
+)
+
+
+class Report:
+    """The last update's diagnostics and the failures that the caller does not know of yet.
+
+    None of it is part of the optimizer's state: no later update depends on it.
+
+    Args:
+        kernel: the estimator of m, which has diagnostics and a failure of its own.
+    """
+
+    def __init__(self, kernel: Kernel):
+        self._names = (*_COMMON, *kernel.diagnostic_names)
+        self._messages = (_TAU, kernel.failure, _GRADIENT)
+        self._has_warned = False
+        self._values = keras.Variable(
+            np.zeros(len(self._names), "float32"),
+            trainable=False,
+            aggregation="only_first_replica",
+            name="diagnostics",
+        )
+        self._failures = keras.Variable(
+            np.zeros(len(self._messages), "int64"),
+            dtype="int64",
+            trainable=False,
+            aggregation="sum",
+            name="failures",
+        )
+
+    def store(
+        self, diagnostics: Mapping[str, tf.Tensor | float], fails: Sequence[tf.Tensor]
+    ) -> None:
+        """Stores an update's diagnostics and counts its failure.
+
+        Args:
+            diagnostics: scalars by name.
+            fails: whether tau, the kernel or the gradient failed.
+        """
+        values = [tf.cast(diagnostics[name], tf.float32) for name in self._names]
+        self._values.value.assign(tf.stack(values))
+        self._failures.value.assign_add(tf.cast(tf.stack(fails), tf.int64))
+
+    def diagnostics(self) -> dict[str, float]:
+        """Returns the last update's diagnostics by name, on the host."""
+        return dict(zip(self._names, self._values.numpy().tolist(), strict=True))
+
+    def tell(self, policy: str) -> None:
+        """Raises or warns if updates have failed since the last call; warns once per training.
+
+        Args:
+            policy: "raise" or "warn".
+
+        Raises:
+            tf.errors.InvalidArgumentError: there are some, and the policy is to raise.
+        """
+        counts = self._failures.numpy()
+        if not counts.any():
+            return
+        self._failures.value.assign(np.zeros_like(counts))
+        message = " ".join(
+            f"{text} (Weight updates: {count}.)"
+            for text, count in zip(self._messages, counts, strict=True)
+            if count
+        )
+        if policy == "raise":
+            raise tf.errors.InvalidArgumentError(None, None, message)
+        if not self._has_warned:
+            self._has_warned = True
+            later = "Later ones of this training are not told."
+            warnings.warn(f"{message} {later}", RuntimeWarning, stacklevel=4)
+
+    def end_training(self) -> None:
+        """Lets the next training warn again."""
+        self._has_warned = False
