@@ -13,7 +13,7 @@ from lerh_tf.loss.objective import LossFunction, Objective
 from lerh_tf.optimizers.heat import HeatRegularization
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 from lerh_tf.optimizers.train_step import TrainStep
-from lerh_tf.schedules import RobbinsMonroSteps, Scoping, Temperatures
+from lerh_tf.schedules import LangevinSteps, RobbinsMonroSteps, Scoping
 
 __all__ = [
     "SGLD",
@@ -21,6 +21,7 @@ __all__ = [
     "Diagnostics",
     "HeatRegularization",
     "ImportanceSampling",
+    "LangevinSteps",
     "LocalEntropy",
     "LossFunction",
     "Objective",
@@ -28,6 +29,5 @@ __all__ = [
     "RobbinsMonro",
     "RobbinsMonroSteps",
     "Scoping",
-    "Temperatures",
     "TrainStep",
 ]

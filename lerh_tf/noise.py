@@ -9,8 +9,6 @@ import tensorflow as tf
 
 # The position of the draws that concern no sample: no kernel draws so many blocks.
 COMPLEMENT_BLOCK = 2**31 - 1
-# The first position of the draws that a kernel makes for its diagnostics alone.
-DIAGNOSTICS_BLOCK = 2**30
 
 _PHILOX = 1
 _BLOCK_SHIFT = 32

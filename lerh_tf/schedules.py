@@ -75,8 +75,10 @@ class Scoping(_Value):
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
-class Temperatures(_Value):
-    """Temperatures of the Langevin chain: eps_j = 1 / (offset + j), j = 1, 2, ...
+class LangevinSteps(_Value):
+    """Step sizes of the Langevin chain, the paper's temperatures: eps_j = 1 / (offset + j).
+
+    j = 1, 2, ...
 
     Args:
         offset: a finite number above -1. Defaults to 1000, the paper's.

@@ -9,11 +9,11 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
     Scoping,
-    Temperatures,
 )
 from lerh_tf.kernels.base import Kernel
 from reproduce.protocols import (
@@ -77,7 +77,7 @@ def _(
 ) -> keras.optimizers.Optimizer:
     sampler = SGLD(
         samples=method.samples,
-        temperatures=Temperatures(method.offset),
+        step_sizes=LangevinSteps(method.offset),
         noise=method.noise,
         persistent=method.persistent,
         restart=method.restart,

@@ -98,11 +98,16 @@ class Kernel(abc.ABC):
 
     Attributes:
         diagnostic_names: the keys of `Estimate.diagnostics`, in the order they are stored in.
-        failure: what to say where `Estimate.is_valid` is False.
     """
 
-    diagnostic_names: ClassVar[tuple[str, ...]]
-    failure: ClassVar[str]
+    diagnostic_names: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def failure(self) -> str:
+        """What to say where `Estimate.is_valid` is False."""
+        return (
+            f"{type(self).__name__}: the estimate is not valid. The weights were left as they were."
+        )
 
     @property
     def has_chain(self) -> bool:

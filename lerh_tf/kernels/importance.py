@@ -1,5 +1,6 @@
 """Algorithm 4: the mean of q_{x,tau} by importance sampling, without a gradient."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -56,6 +57,7 @@ class ImportanceSampling(Kernel):
     """
 
     samples: int = 1000
+    _: dataclasses.KW_ONLY
     loss_multiplier: float = 1.0
     rao_blackwell: bool = False
 

@@ -18,7 +18,6 @@ from lerh_tf.kernels.base import (
     scaled,
     settings,
 )
-from lerh_tf.kernels.regularized import regularized_losses
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
@@ -35,9 +34,7 @@ class RobbinsMonro(Kernel):
 
     x^1, which the text calls x^0, is moved J times, and the last state is returned.
 
-    Its diagnostics are `residual`, the norm of the last estimate of h; `heat_regularization` and
-    `local_entropy`, the estimates of F^H_tau(x) and F_tau(x) by `regularized_losses`;
-    `non_finite`, 1 where the
+    Its diagnostics are `residual`, the norm of the last estimate of h; `non_finite`, 1 where the
     iteration left the finite numbers and the update was dropped, else 0.
 
     Args:
@@ -56,14 +53,10 @@ class RobbinsMonro(Kernel):
 
     steps: int = 30
     samples: int = 30
+    _: dataclasses.KW_ONLY
     step_sizes: Schedule = dataclasses.field(default_factory=RobbinsMonroSteps)
 
-    diagnostic_names: ClassVar[tuple[str, ...]] = (
-        "residual",
-        "heat_regularization",
-        "local_entropy",
-        "non_finite",
-    )
+    diagnostic_names: ClassVar[tuple[str, ...]] = ("residual", "non_finite")
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
         "they were. Try smaller step sizes or a smaller tau, and look for NaN in the inputs."
@@ -108,10 +101,8 @@ class RobbinsMonro(Kernel):
             parallel_iterations=1,
         )
         is_valid = all_finite(y)
-        losses = regularized_losses(objective, anchor, tau, noise, self.steps * self.samples)
         diagnostics = {
             "residual": tf.sqrt(dot(h, h)),
-            **losses._asdict(),
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
         displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in y]

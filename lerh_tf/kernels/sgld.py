@@ -18,11 +18,10 @@ from lerh_tf.kernels.base import (
     settings,
     widest_dtype,
 )
-from lerh_tf.kernels.regularized import regularized_losses
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
-from lerh_tf.schedules import Schedule, Temperatures, checked_schedule
+from lerh_tf.schedules import LangevinSteps, Schedule, checked_schedule
 
 Walk = Callable[
     [list[tf.Tensor], list[tf.Tensor], list[tf.Tensor], tf.Tensor, tf.Tensor],
@@ -42,15 +41,14 @@ class SGLD(Kernel):
     J - 1 moves.
 
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
-    total variance where f is flat (curvature of f makes it smaller); `local_entropy`, the
-    estimate of F_tau(x) by `regularized_losses`, as the chain's states carry no weights;
-    `non_finite`, 1 where the
+    total variance where f is flat (curvature of f makes it smaller); `non_finite`, 1 where the
     chain left the finite numbers and the update was dropped, else 0.
 
     Args:
         samples: number of states (paper's J), at least 2: a single state never moves. Defaults
             to 1000.
-        temperatures: schedule j -> eps_j, j counted from 1. Defaults to `Temperatures()`, the
+        step_sizes: schedule j -> eps_j, the paper's temperatures, j counted from 1. Defaults to
+            `LangevinSteps()`, the
             paper's 1 / (1000 + j).
         noise: "langevin" gives eta_j the standard deviation sqrt(eps_j), as printed; "linear"
             gives it eps_j. Defaults to "langevin".
@@ -64,7 +62,7 @@ class SGLD(Kernel):
             smaller variance, beyond the paper. Defaults to False.
 
     Raises:
-        ValueError: `samples` is no integer of at least 2, `noise` unknown, `temperatures` no
+        ValueError: `samples` is no integer of at least 2, `noise` unknown, `step_sizes` no
             schedule, or one of the others no bool.
 
     References:
@@ -72,20 +70,17 @@ class SGLD(Kernel):
     """
 
     samples: int = 1000
-    temperatures: Schedule = dataclasses.field(default_factory=Temperatures)
+    _: dataclasses.KW_ONLY
+    step_sizes: Schedule = dataclasses.field(default_factory=LangevinSteps)
     noise: str = "langevin"
     persistent: bool = True
     restart: bool = True
     rao_blackwell: bool = False
 
-    diagnostic_names: ClassVar[tuple[str, ...]] = (
-        "standard_error",
-        "local_entropy",
-        "non_finite",
-    )
+    diagnostic_names: ClassVar[tuple[str, ...]] = ("standard_error", "non_finite")
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
-        "they were. Try smaller temperatures or a larger tau, and look for NaN in the inputs."
+        "they were. Try smaller step sizes or a larger tau, and look for NaN in the inputs."
     )
 
     def __post_init__(self) -> None:
@@ -93,7 +88,7 @@ class SGLD(Kernel):
         one_of("noise", self.noise, ("langevin", "linear"))
         for name in ("persistent", "restart", "rao_blackwell"):
             boolean(name, getattr(self, name))
-        checked_schedule("temperatures", self.temperatures)
+        checked_schedule("step_sizes", self.step_sizes)
 
     @property
     def has_chain(self) -> bool:
@@ -111,7 +106,7 @@ class SGLD(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         start = chain if self.persistent else anchor
-        eps = self._temperatures(update)
+        eps = self._step_sizes(update)
         weighted_sum, y = self._run(
             self._walk(objective, anchor, tau),
             _difference(start, anchor),
@@ -122,17 +117,14 @@ class SGLD(Kernel):
         weight = tf.reduce_sum(eps)
         mean = [s / tf.cast(weight, s.dtype) for s in weighted_sum]
         law = self._free_chain(eps, tau)
-        estimate = self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
-        losses = regularized_losses(objective, anchor, tau, noise, self.samples)
-        told = {**estimate.diagnostics, "local_entropy": losses.local_entropy}
-        return estimate._replace(diagnostics=told)
+        return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
 
-    def _temperatures(self, update: tf.Tensor | int) -> tf.Tensor:
+    def _step_sizes(self, update: tf.Tensor | int) -> tf.Tensor:
         """Returns eps_1, ..., eps_J of this weight update, float64 of shape [samples]."""
         j = tf.range(1, self.samples + 1, dtype=tf.int64)
         if not self.restart:
             j += self.samples * tf.cast(update, tf.int64)
-        return tf.cast(tf.vectorized_map(self.temperatures, j), tf.float64)
+        return tf.cast(tf.vectorized_map(self.step_sizes, j), tf.float64)
 
     def _deviation(self, eps: tf.Tensor) -> tf.Tensor:
         """Returns the standard deviation s_j of eta_j."""
@@ -158,8 +150,8 @@ class SGLD(Kernel):
         def add_block(
             block: tf.Tensor, count: tf.Tensor, state: tuple[list[tf.Tensor], list[tf.Tensor]]
         ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-            temperatures = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
-            return walk(*state, noise(block, size), temperatures, count)
+            steps = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
+            return walk(*state, noise(block, size), steps, count)
 
         zeros = [tf.zeros_like(y_v) for y_v in y]
         total, y = fold_blocks(add_block, moves, size, (zeros, y))

@@ -80,7 +80,7 @@ Step = tuple[list[Array], list[Array]]
 def _sgld(
     network: _Network, work: Work, x: list[Array], chain: list[Array], normal: Normal
 ) -> Step:
-    eps = work.temperatures
+    eps = work.langevin_steps
     y = _difference(chain, x)
     total = [eps[0] * y_v for y_v in y]
     for j in range(work.samples - 1):

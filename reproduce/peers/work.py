@@ -25,7 +25,7 @@ class Work:
         samples: of SGLD and importance sampling, the paper's J; of heat regularization, its M.
         steps: of heat regularization, the paper's J.
         tau: variance of the Gaussian (paper's tau); SGD's learning rate.
-        offset: of SGLD's temperatures eps_j = 1 / (offset + j).
+        offset: of SGLD's step sizes eps_j = 1 / (offset + j).
         c: of heat regularization's step sizes a_j = c j^(-alpha).
         alpha: of the same.
         loss_multiplier: factor on f in importance sampling's weights.
@@ -41,7 +41,7 @@ class Work:
     loss_multiplier: float = 1.0
 
     @property
-    def temperatures(self) -> Array:
+    def langevin_steps(self) -> Array:
         """eps_1, ..., eps_J of SGLD."""
         return 1.0 / (self.offset + np.arange(1, self.samples + 1))
 

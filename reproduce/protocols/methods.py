@@ -88,7 +88,7 @@ class LocalEntropyBySGLD(Method):
     Args:
         tau: Variance of the Gaussian, the paper's tau; tau_0 where it is scoped.
         samples: States per weight update, the paper's J; at least 2, for one never moves.
-        offset: Temperatures are eps_j = 1 / (offset + j).
+        offset: Step sizes, the paper's temperatures, are eps_j = 1 / (offset + j).
         noise: R1. `"langevin"`: the noise has standard deviation sqrt(eps_j); `"linear"`: eps_j.
         persistent: R6. Whether the chain starts at its last state of the previous weight update,
             else at the weights.

@@ -74,7 +74,9 @@ def measured_at(settings: SignNetwork) -> list[int]:
 
 def gradient_free(settings: SignNetwork, seed: int) -> LocalEntropy:
     """Returns the optimizer that needs no gradient."""
-    sampler = ImportanceSampling(settings.samples, settings.loss_multiplier, rao_blackwell=True)
+    sampler = ImportanceSampling(
+        settings.samples, loss_multiplier=settings.loss_multiplier, rao_blackwell=True
+    )
     return LocalEntropy(settings.tau, sampler, seed=seed)
 
 

@@ -53,7 +53,7 @@ def growing_steps(steps: int) -> dict[str, list[float]]:
         `decaying`: c j^-alpha; `growing`: c j^alpha, as printed in Section 5.2.
     """
     return {
-        name: [_remaining(RobbinsMonro(steps, 30, RobbinsMonroSteps(growing=growing)))]
+        name: [_remaining(RobbinsMonro(steps, 30, step_sizes=RobbinsMonroSteps(growing=growing)))]
         for name, growing in (("decaying", False), ("growing", True))
     }
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, Temperatures
+from lerh_tf import SGLD, ImportanceSampling, LangevinSteps, RobbinsMonro
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.loss.objective import LossFunction
 from lerh_tf.noise import PhiloxNoise
@@ -78,7 +78,7 @@ def _exact(setup: Minibatches, batches: Sequence[Batch], everything: Batch) -> M
 def _moves(setup: Minibatches) -> dict[str, Kernel]:
     return {
         "importance": ImportanceSampling(setup.samples),
-        "langevin_move": SGLD(2, Temperatures(0.0)),
+        "langevin_move": SGLD(2, step_sizes=LangevinSteps(0.0)),
         "robbins_monro_move": RobbinsMonro(1, 30),
     }
 

@@ -14,9 +14,9 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
-    Temperatures,
     TrainStep,
 )
 
@@ -32,7 +32,7 @@ Y = RNG.standard_normal((8, 2)).astype("float32")
 WHOLE = X[: 2 * BATCH], Y[: 2 * BATCH]
 
 OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
-    "sgld": lambda: LocalEntropy(0.1, SGLD(4, Temperatures(10.0)), seed=0),
+    "sgld": lambda: LocalEntropy(0.1, SGLD(4, step_sizes=LangevinSteps(10.0)), seed=0),
     "importance-sampling": lambda: LocalEntropy(0.1, ImportanceSampling(20), seed=0),
     "robbins-monro": lambda: HeatRegularization(0.1, RobbinsMonro(3, 2), seed=0),
 }

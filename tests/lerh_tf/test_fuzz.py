@@ -20,11 +20,11 @@ from lerh_tf import (
     AdaptTau,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
     Scoping,
-    Temperatures,
     TrainStep,
 )
 from tests.lerh_tf._keras_steps import state_of
@@ -75,11 +75,11 @@ CONSTRUCTORS: dict[Any, tuple[str, ...]] = {
         *("loss_scale_factor", "gradient_accumulation_steps", "nonsense"),
     ),
     HeatRegularization: ("tau", "solver", "seed", "learning_rate", "subspace", "on_failure"),
-    SGLD: ("samples", "temperatures", "noise", "persistent", "restart", "rao_blackwell"),
+    SGLD: ("samples", "step_sizes", "noise", "persistent", "restart", "rao_blackwell"),
     ImportanceSampling: ("samples", "loss_multiplier", "rao_blackwell"),
     RobbinsMonro: ("steps", "samples", "step_sizes"),
     Scoping: ("tau0", "tau1"),
-    Temperatures: ("offset",),
+    LangevinSteps: ("offset",),
     RobbinsMonroSteps: ("c", "alpha", "growing"),
     AdaptTau: ("target_ess", "rate", "lower", "upper"),
 }
@@ -134,7 +134,7 @@ KERNELS = st.one_of(
     st.builds(
         SGLD,
         samples=st.integers(2, 5),
-        temperatures=st.builds(Temperatures, st.sampled_from([1000.0, 0.0, 1e30])),
+        step_sizes=st.builds(LangevinSteps, st.sampled_from([1000.0, 0.0, 1e30])),
         noise=st.sampled_from(["langevin", "linear"]),
         persistent=st.booleans(),
         restart=st.booleans(),
@@ -229,7 +229,7 @@ def test_weights_stay_finite(case: dict[str, Any]) -> None:
 
 @few(1)
 @example(case(loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(door="fit", kernel=ImportanceSampling(3, 1e30)))
+@example(case(door="fit", kernel=ImportanceSampling(3, loss_multiplier=1e30)))
 @given(MODELS)
 def test_weights_stay_finite_with_inner_loops_compiled_by_xla(case: dict[str, Any]) -> None:
     check(case)

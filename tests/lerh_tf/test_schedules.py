@@ -8,7 +8,14 @@ import pytest
 import tensorflow as tf
 from keras.optimizers.schedules import LearningRateSchedule
 
-from lerh_tf import SGLD, HeatRegularization, RobbinsMonro, RobbinsMonroSteps, Scoping, Temperatures
+from lerh_tf import (
+    SGLD,
+    HeatRegularization,
+    LangevinSteps,
+    RobbinsMonro,
+    RobbinsMonroSteps,
+    Scoping,
+)
 
 FROM_1 = np.arange(1.0, 50.0)
 FROM_0 = np.arange(0.0, 50.0)
@@ -16,9 +23,9 @@ FORMULAS: dict[str, tuple[LearningRateSchedule, Any, Any]] = {
     "scoping": (Scoping(1.5, 0.01), FROM_0, 1.5 / 1.01**FROM_0),
     "scoping that grows": (Scoping(0.01, -0.1), FROM_0, 0.01 / 0.9**FROM_0),
     "scoping that stands": (Scoping(0.3, 0.0), FROM_0, np.full(50, 0.3)),
-    "temperatures": (Temperatures(), FROM_1, 1 / (1000 + FROM_1)),
-    "temperatures of Figure 5": (Temperatures(2000), FROM_1, 1 / (2000 + FROM_1)),
-    "temperatures from 2": (Temperatures(-0.5), FROM_1, 1 / (FROM_1 - 0.5)),
+    "step_sizes": (LangevinSteps(), FROM_1, 1 / (1000 + FROM_1)),
+    "step sizes of Figure 5": (LangevinSteps(2000), FROM_1, 1 / (2000 + FROM_1)),
+    "step sizes from 2": (LangevinSteps(-0.5), FROM_1, 1 / (FROM_1 - 0.5)),
     "steps": (RobbinsMonroSteps(), FROM_1, 0.1 / FROM_1**0.7),
     "steps at the boundary": (RobbinsMonroSteps(2, 1), FROM_1, 2 / FROM_1),
     "growing steps": (RobbinsMonroSteps(0.1, 0.7, growing=True), FROM_1, 0.1 * FROM_1**0.7),
@@ -62,8 +69,8 @@ def test_scoping_of_section_6_5_1() -> None:
         (lambda: Scoping(1.0, -1.0), r"`tau1` must be above -1\. Received: tau1=-1\.0"),
         (lambda: Scoping(1.0, -2), r"`tau1` must be above -1\. Received: tau1=-2"),
         (lambda: Scoping(1.0, float("nan")), r"`tau1` must be a finite number\. .*tau1=nan"),
-        (lambda: Temperatures(-1.0), r"`offset` must be above -1\. Received: offset=-1\.0"),
-        (lambda: Temperatures(float("inf")), r"`offset` must be a finite number\. .*offset=inf"),
+        (lambda: LangevinSteps(-1.0), r"`offset` must be above -1\. Received: offset=-1\.0"),
+        (lambda: LangevinSteps(float("inf")), r"`offset` must be a finite number\. .*offset=inf"),
         (lambda: RobbinsMonroSteps(c=0.0), r"`c` must be positive and finite\. .*c=0\.0"),
         (lambda: RobbinsMonroSteps(alpha=0.5), r"`alpha` must be in \(1/2, 1\]\. .*alpha=0\.5"),
         (lambda: RobbinsMonroSteps(alpha=1.01), r"`alpha` must be in \(1/2, 1\]\. .*alpha=1\.01"),
@@ -76,7 +83,7 @@ def test_boundaries(make: Any, message: str) -> None:
 
 def heat(variable: keras.Variable, tau: Any, updates: int, **arguments: Any) -> list[float]:
     """The iterates of exact Algorithm 2 on f(v) = 2 v, on which x_{k+1} = x_k - 2 tau_k."""
-    solver = RobbinsMonro(1, 1, RobbinsMonroSteps(1.0))
+    solver = RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0))
     optimizer = HeatRegularization(tau, solver, seed=0, **arguments)
 
     def loss() -> tf.Tensor:
@@ -102,7 +109,9 @@ def test_tau_follows_the_raw_counter_under_accumulation() -> None:
 
 def test_a_number_can_be_set_and_takes_effect_in_a_traced_step() -> None:
     variable = keras.Variable(0.0)
-    optimizer = HeatRegularization(0.5, RobbinsMonro(1, 1, RobbinsMonroSteps(1.0)), seed=0)
+    optimizer = HeatRegularization(
+        0.5, RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0)), seed=0
+    )
 
     def loss() -> tf.Tensor:
         return 2.0 * tf.convert_to_tensor(variable)
@@ -128,9 +137,9 @@ def test_learning_rate_schedule_stands_apart_from_tau() -> None:
     ("make", "other"),
     [
         (lambda: Scoping(1.5, 0.01), Scoping(1.5, 0.02)),
-        (Temperatures, Temperatures(2000.0)),
+        (LangevinSteps, LangevinSteps(2000.0)),
         (RobbinsMonroSteps, RobbinsMonroSteps(growing=True)),
-        (SGLD, SGLD(temperatures=Temperatures(1.0))),
+        (SGLD, SGLD(step_sizes=LangevinSteps(1.0))),
         (RobbinsMonro, RobbinsMonro(step_sizes=RobbinsMonroSteps(0.2))),
     ],
 )

@@ -5,10 +5,10 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
-    Temperatures,
 )
 from reproduce import methods
 from reproduce.protocols import (
@@ -41,7 +41,9 @@ def test_optimizer_of_sgld_carries_every_setting() -> None:
     optimizer = methods.optimizer(method, 3)
     assert isinstance(optimizer, LocalEntropy)
     assert (float(optimizer.tau), optimizer.seed) == (0.5, 3)
-    expected = SGLD(7, Temperatures(50.0), noise="linear", persistent=False, restart=False)
+    expected = SGLD(
+        7, step_sizes=LangevinSteps(50.0), noise="linear", persistent=False, restart=False
+    )
     assert optimizer.sampler.get_config() == expected.get_config()
 
 
@@ -50,7 +52,7 @@ def test_optimizer_of_heat_regularization_carries_every_setting() -> None:
     optimizer = methods.optimizer(method, 3)
     assert isinstance(optimizer, HeatRegularization)
     assert (float(optimizer.tau), optimizer.seed) == (0.5, 3)
-    expected = RobbinsMonro(7, 8, RobbinsMonroSteps(0.2, 0.9, growing=True))
+    expected = RobbinsMonro(7, 8, step_sizes=RobbinsMonroSteps(0.2, 0.9, growing=True))
     assert optimizer.solver.get_config() == expected.get_config()
 
 

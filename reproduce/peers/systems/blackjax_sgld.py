@@ -30,7 +30,7 @@ def _sgld(problem: Problem, work: Work, temperature: float) -> Step:
     2 step_size: Algorithm 3 with step_size = eps_j / 2.
     """
     minibatch = jnp.asarray(problem.images), jnp.asarray(problem.labels)
-    eps = jnp.asarray(work.temperatures, jnp.float32)
+    eps = jnp.asarray(work.langevin_steps, jnp.float32)
 
     def log_prior(y: Weights) -> Any:
         return -sum(jnp.vdot(y_v, y_v) for y_v in y) / (2 * work.tau)

@@ -10,10 +10,10 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
-    Temperatures,
 )
 from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Kernel
@@ -186,11 +186,13 @@ def _optimizer(work: Work, seed: int, reduce: str | bool) -> keras.optimizers.Op
 def _kernel(work: Work) -> Kernel:
     match work.algorithm:
         case "sgld":
-            return SGLD(work.samples, Temperatures(work.offset))
+            return SGLD(work.samples, step_sizes=LangevinSteps(work.offset))
         case "is":
-            return ImportanceSampling(work.samples, work.loss_multiplier)
+            return ImportanceSampling(work.samples, loss_multiplier=work.loss_multiplier)
         case _:
-            return RobbinsMonro(work.steps, work.samples, RobbinsMonroSteps(work.c, work.alpha))
+            return RobbinsMonro(
+                work.steps, work.samples, step_sizes=RobbinsMonroSteps(work.c, work.alpha)
+            )
 
 
 def _network(problem: Problem) -> keras.Model:

@@ -29,7 +29,7 @@ def _sgld(problem: Problem, work: Work, temperature: float) -> Step:
     2 lr: Algorithm 3 with lr = eps_j / 2.
     """
     loss = network_loss(problem)
-    eps = work.temperatures.tolist()
+    eps = work.langevin_steps.tolist()
     halves = [value / 2 for value in eps]
 
     def update(x: Weights, chain: Weights) -> tuple[Weights, Weights]:

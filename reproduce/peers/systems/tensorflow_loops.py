@@ -76,7 +76,7 @@ class Loop:
 
 
 def _sgld(problem: Problem, work: Work, normal: Normal) -> Step:
-    eps = tf.constant(work.temperatures, tf.float32)
+    eps = tf.constant(work.langevin_steps, tf.float32)
     loss = _loss(problem)
 
     def step(x: Weights, chain: Weights) -> tuple[Weights, Weights]:

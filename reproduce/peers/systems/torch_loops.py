@@ -85,7 +85,7 @@ class Eager:
 
 def _sgld(problem: Problem, work: Work, fill: Fill) -> Step:
     loss = network_loss(problem)
-    eps = work.temperatures.tolist()
+    eps = work.langevin_steps.tolist()
 
     def step(x: Weights, chain: Weights) -> tuple[Weights, Weights]:
         position = [(x_v + (p - x_v)).requires_grad_() for x_v, p in zip(x, chain, strict=True)]

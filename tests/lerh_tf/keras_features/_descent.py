@@ -23,7 +23,7 @@ TAU = 0.125
 
 def descent(learning_rate: Any = None, **arguments: Any) -> HeatRegularization:
     """SGD by Algorithm 2, where the noise is zero."""
-    solver = RobbinsMonro(1, 2, RobbinsMonroSteps(1.0))
+    solver = RobbinsMonro(1, 2, step_sizes=RobbinsMonroSteps(1.0))
     return HeatRegularization(TAU, solver, seed=0, learning_rate=learning_rate, **arguments)
 
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from lerh_tf import SGLD, LocalEntropy, Temperatures
+from lerh_tf import SGLD, LangevinSteps, LocalEntropy
 from tests.lerh_tf.keras_features import test_callbacks, test_models, test_training
 from tests.lerh_tf.keras_features._descent import Array, assert_same, descent, sgd, training
 
@@ -65,7 +65,7 @@ def trained(optimizer: LocalEntropy, name: str) -> list[Array]:
 @pytest.mark.parametrize("name", test_models.DTYPES)
 def test_dtypes(name: str, request: pytest.FixtureRequest) -> None:
     def optimizer() -> LocalEntropy:
-        return LocalEntropy(0.1, SGLD(5, Temperatures(50.0)), seed=2)
+        return LocalEntropy(0.1, SGLD(5, step_sizes=LangevinSteps(50.0)), seed=2)
 
     by_default = optimizer()
     actual = trained(by_default, name)

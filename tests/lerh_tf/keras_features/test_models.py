@@ -270,4 +270,3 @@ def test_networks_of_images_are_trained_with_few_samples(
     for variable, old in zip(model.trainable_variables, before, strict=True):
         assert np.isfinite(variable.numpy()).all()
         assert not np.array_equal(variable.numpy(), old)
-    assert np.isfinite(model.optimizer.diagnostics["local_entropy"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, LocalEntropy, Temperatures
+from lerh_tf import SGLD, LangevinSteps, LocalEntropy
 from tests.lerh_tf.keras_features._descent import Array
 
 # Keras itself converts its variables in a way that NumPy 2 deprecates.
@@ -33,7 +33,7 @@ def compiled() -> keras.Model:
     model = keras.Sequential(
         [keras.Input((3,)), keras.layers.BatchNormalization(), keras.layers.Dense(1)]
     )
-    sampler = SGLD(3, Temperatures(20.0))
+    sampler = SGLD(3, step_sizes=LangevinSteps(20.0))
     arguments: dict[str, Any] = {"use_ema": True, "gradient_accumulation_steps": 2}
     model.compile(LocalEntropy(0.1, sampler, seed=5, **arguments), "mse")
     return model

@@ -112,7 +112,11 @@ class SGD(TakesGradients, HeatRegularization):
         nesterov: bool = False,
         **kwargs: Any,
     ) -> None:
-        exact = {"tau": 1.0, "solver": RobbinsMonro(1, 1, RobbinsMonroSteps(1.0)), "seed": 0}
+        exact = {
+            "tau": 1.0,
+            "solver": RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0)),
+            "seed": 0,
+        }
         super().__init__(learning_rate=learning_rate, **{**exact, **kwargs})
         self._of_sgd = {"momentum": momentum, "nesterov": nesterov}
 

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.loss.objective import LossFunction, Weights
-from lerh_tf.noise import DIAGNOSTICS_BLOCK
 from tests.lerh_tf.kernels._paper import Array
 
 _RNG = np.random.default_rng(11)
@@ -48,7 +47,7 @@ def flat(tensors: Sequence[Any]) -> Array:
 
 
 class InjectedNoise:
-    """The caller's numbers as a `Noise`; for diagnostics from the first block on once more.
+    """The caller's numbers as a `Noise`.
 
     Args:
         z: per variable, shape [blocks, samples per block, *shape].
@@ -59,7 +58,6 @@ class InjectedNoise:
         self._z = [tf.constant(part, dtype) for part in z]
 
     def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
-        block = block % DIAGNOSTICS_BLOCK
         return [z[block][:samples] for z in self._z]
 
 

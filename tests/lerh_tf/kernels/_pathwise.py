@@ -16,7 +16,7 @@ from lerh_tf import SGLD, ImportanceSampling
 from lerh_tf.exact.subspace import Reduction, Subspace
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor
-from lerh_tf.noise import DIAGNOSTICS_BLOCK, Noise
+from lerh_tf.noise import Noise
 
 Array = npt.NDArray[np.float64]
 
@@ -36,16 +36,16 @@ def responses(eps: Array, deviations: Array, tau: float) -> tuple[Array, Array]:
     return total / eps.sum(), y
 
 
-def temperatures_of(kernel: SGLD, update: int = 0) -> tuple[Array, Array]:
+def step_sizes_of(kernel: SGLD, update: int = 0) -> tuple[Array, Array]:
     """eps_j and the standard deviations of eta_j."""
     j = np.arange(1, kernel.samples + 1) + (0 if kernel.restart else kernel.samples * update)
     with tf.init_scope():
-        eps = np.array([float(kernel.temperatures(int(j_i))) for j_i in j])
+        eps = np.array([float(kernel.step_sizes(int(j_i))) for j_i in j])
     return eps, np.sqrt(eps) if kernel.noise == "langevin" else eps
 
 
 class Blocks:
-    """Noise that the caller draws; for diagnostics from the first block on once more.
+    """Noise that the caller draws.
 
     Args:
         z: per variable, shape [blocks, samples per block, *shape].
@@ -55,7 +55,6 @@ class Blocks:
         self._z = z
 
     def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
-        block = block % DIAGNOSTICS_BLOCK
         return [z[block][:samples] for z in self._z]
 
 
@@ -118,7 +117,7 @@ def injected(
 
 
 def _chain_draws(kernel: SGLD, tau: float, n: tf.Tensor) -> list[tf.Tensor]:
-    mean, last = responses(*temperatures_of(kernel), tau)
+    mean, last = responses(*step_sizes_of(kernel), tau)
     mean, last = mean[1:], last[1:]
     first = mean / np.linalg.norm(mean)
     rest = last - (last @ first) * first

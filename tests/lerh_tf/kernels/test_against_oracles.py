@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from keras.optimizers.schedules import PiecewiseConstantDecay
 
-from lerh_tf import SGLD, LocalEntropy, RobbinsMonro, RobbinsMonroSteps, Temperatures
+from lerh_tf import SGLD, LangevinSteps, LocalEntropy, RobbinsMonro, RobbinsMonroSteps
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.loss.objective import LossFunction
 from lerh_tf.noise import Noise
@@ -82,8 +82,8 @@ def copies(scenario: Scenario, number: int) -> Array:
 
 def sgld_mean(scenario: Scenario, loss: Loss, noise: str = "langevin") -> Repetitions:
     """The mean that a long chain finds once it has forgotten where it started."""
-    burn_in = SGLD(151, PiecewiseConstantDecay([0], [0.02, 0.02]), noise)
-    kernel = SGLD(1000, PiecewiseConstantDecay([0], [0.01, 0.01]), noise)
+    burn_in = SGLD(151, step_sizes=PiecewiseConstantDecay([0], [0.02, 0.02]), noise=noise)
+    kernel = SGLD(1000, step_sizes=PiecewiseConstantDecay([0], [0.01, 0.01]), noise=noise)
     x = copies(scenario, 500)
     estimate = run(kernel, loss, x, scenario.tau, burn_in=burn_in)
     return Repetitions.of(x + estimate.displacement[0])
@@ -111,7 +111,7 @@ def test_long_chains_find_the_mean(scenario: Scenario) -> None:
     assert found.distance(swapped) > 2 * (ERRORS * found.error + allowed)
 
 
-SOLVER = RobbinsMonro(300, 8, RobbinsMonroSteps(0.3))
+SOLVER = RobbinsMonro(300, 8, step_sizes=RobbinsMonroSteps(0.3))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
@@ -155,7 +155,7 @@ def quadratic(v: tf.Tensor) -> tf.Tensor:
 @pytest.mark.parametrize("steps", [1, 3, 31])
 def test_robbins_monro_without_noise_covers_the_product_formula(steps: int, growing: bool) -> None:
     tau, x = 0.2, np.zeros((3, 1))
-    kernel = RobbinsMonro(steps, 2, RobbinsMonroSteps(0.1, 0.7, growing))
+    kernel = RobbinsMonro(steps, 2, step_sizes=RobbinsMonroSteps(0.1, 0.7, growing))
     estimate = run(kernel, quadratic, x, tau, Silence(x.shape))
     a = 0.1 * np.arange(1.0, steps + 1) ** (0.7 if growing else -0.7)
     left = np.prod(1 - a * (1 + tau / S2))
@@ -167,7 +167,7 @@ def test_robbins_monro_without_noise_covers_the_product_formula(steps: int, grow
 
 def test_noise_of_robbins_monro_differs_between_steps_and_samples() -> None:
     tau, x, samples = 0.2, np.zeros((20_000, 1)), 3
-    kernel = RobbinsMonro(10, samples, RobbinsMonroSteps(0.5))
+    kernel = RobbinsMonro(10, samples, step_sizes=RobbinsMonroSteps(0.5))
     estimate = run(kernel, lambda v: tf.reduce_sum(v**2, -1) / (2 * S2), x, tau)
     variance = 0.0
     for a in 0.5 * np.arange(1.0, 11.0) ** -0.7:
@@ -179,7 +179,9 @@ def test_noise_of_robbins_monro_differs_between_steps_and_samples() -> None:
 def test_sgld_without_noise_is_the_mean_recursion() -> None:
     tau, x, samples = 0.2, np.zeros((3, 1)), 40
     eps = 1 / (10.0 + np.arange(1, samples + 1))
-    estimate = run(SGLD(samples, Temperatures(10.0)), quadratic, x, tau, Silence(x.shape))
+    estimate = run(
+        SGLD(samples, step_sizes=LangevinSteps(10.0)), quadratic, x, tau, Silence(x.shape)
+    )
     m = CENTRES + (x - CENTRES) * S2 / (S2 + tau)
     # From x the chain's mean covers 1 - prod(1 - eps_i / 2 (1 / tau + 1 / s^2)) of the way to m.
     left = np.cumprod(np.append(1.0, 1 - eps[:-1] / 2 * (1 / tau + 1 / S2)))
@@ -220,7 +222,7 @@ class Recursion(NamedTuple):
 def test_chains_over_three_updates_have_the_exact_expectation(persistent: bool) -> None:
     tau, updates, samples = 0.5, 3, 20
     variable = keras.Variable(np.ones(400_000), dtype="float32")
-    sampler = SGLD(samples, Temperatures(10.0), persistent=persistent)
+    sampler = SGLD(samples, step_sizes=LangevinSteps(10.0), persistent=persistent)
     optimizer = LocalEntropy(tau, sampler, seed=3)
 
     def loss() -> tf.Tensor:

@@ -96,7 +96,7 @@ def test_agrees_with_numpy(samples: int, dtype: str, tolerance: float) -> None:
 @pytest.mark.parametrize("factor", [0.5, 20.0])
 def test_loss_multiplier_agrees_with_numpy(factor: float) -> None:
     x, z = draw(20, "float32")
-    found = estimate(ImportanceSampling(20, factor), tf_loss, x, TAU, ArrayNoise(z))
+    found = estimate(ImportanceSampling(20, loss_multiplier=factor), tf_loss, x, TAU, ArrayNoise(z))
     assert_agree(found, np_importance(np_loss, x, z, factor), 1e-5)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, Temperatures
+from lerh_tf import SGLD, ImportanceSampling, LangevinSteps, RobbinsMonro
 from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.kernels.reduced import estimate_in_subspace
@@ -143,9 +143,9 @@ def distance(a: Array, b: Array) -> float:
 
 
 KERNELS: dict[str, Kernel] = {
-    "sgld": SGLD(6, Temperatures(2.0)),
-    "sgld-linear": SGLD(6, Temperatures(2.0), noise="linear"),
-    "sgld-not-persistent": SGLD(6, Temperatures(2.0), persistent=False),
+    "sgld": SGLD(6, step_sizes=LangevinSteps(2.0)),
+    "sgld-linear": SGLD(6, step_sizes=LangevinSteps(2.0), noise="linear"),
+    "sgld-not-persistent": SGLD(6, step_sizes=LangevinSteps(2.0), persistent=False),
     "importance-sampling": ImportanceSampling(6),
     "robbins-monro": RobbinsMonro(4, 3),
 }
@@ -213,7 +213,7 @@ class WrongImportanceSampling(ImportanceSampling):
     "mistake", ["mean-too-wide", "end-too-narrow", "no-covariance", "start-forgotten"]
 )
 def test_wrong_complement_of_sgld_would_be_noticed(mistake: str) -> None:
-    wrong = draw(WrongSGLD(6, Temperatures(2.0), mistake=mistake), is_reduced=True)
+    wrong = draw(WrongSGLD(6, step_sizes=LangevinSteps(2.0), mistake=mistake), is_reduced=True)
     assert distance(drawn(KERNELS["sgld"], False).features, wrong.features) > STANDARD_ERRORS
 
 
@@ -224,7 +224,7 @@ def test_wrong_complement_of_importance_sampling_would_be_noticed() -> None:
 
 
 AVERAGED: dict[str, Kernel] = {
-    "sgld": SGLD(6, Temperatures(2.0), rao_blackwell=True),
+    "sgld": SGLD(6, step_sizes=LangevinSteps(2.0), rao_blackwell=True),
     "importance-sampling": ImportanceSampling(6, rao_blackwell=True),
 }
 
@@ -258,8 +258,8 @@ def spread(draws: Draws) -> float:
 
 
 HONEST: dict[str, Kernel] = {
-    "sgld": SGLD(6, Temperatures(2.0)),
-    "sgld-rao-blackwell": SGLD(6, Temperatures(2.0), rao_blackwell=True),
+    "sgld": SGLD(6, step_sizes=LangevinSteps(2.0)),
+    "sgld-rao-blackwell": SGLD(6, step_sizes=LangevinSteps(2.0), rao_blackwell=True),
     "importance-sampling": ImportanceSampling(200),
     "importance-sampling-rao-blackwell": ImportanceSampling(200, rao_blackwell=True),
 }
@@ -276,7 +276,7 @@ def test_standard_error_is_the_spread_over_repetitions(name: str) -> None:
 @pytest.mark.parametrize("rao_blackwell", [False, True])
 def test_standard_error_counts_repeated_rows_of_an_embedding_once(rao_blackwell: bool) -> None:
     indices = tf.constant([5, 1, 5, 5])
-    kernel = SGLD(6, Temperatures(2.0), persistent=False, rao_blackwell=rao_blackwell)
+    kernel = SGLD(6, step_sizes=LangevinSteps(2.0), persistent=False, rao_blackwell=rao_blackwell)
 
     @tf.function(autograph=False)
     def errors() -> Any:

@@ -67,7 +67,7 @@ def test_moves_are_the_paper_s(samples: int, steps: int, dtype: str) -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_any_schedule_of_j(schedule: str) -> None:
     n = noise_of(10, 3)
-    kernel = RobbinsMonro(10, 3, SCHEDULES[schedule])
+    kernel = RobbinsMonro(10, 3, step_sizes=SCHEDULES[schedule])
     assert_equal(estimate(kernel, TAU, n, "float64"), paper(kernel, n), "float64")
 
 
@@ -129,7 +129,7 @@ def test_defaults_are_the_paper_s_but_for_the_decay() -> None:
 
 
 def test_configuration_round_trip() -> None:
-    kernel = RobbinsMonro(4, 5, RobbinsMonroSteps(0.2, 0.9, growing=True))
+    kernel = RobbinsMonro(4, 5, step_sizes=RobbinsMonroSteps(0.2, 0.9, growing=True))
     config = keras.saving.serialize_keras_object(kernel)
     assert config["registered_name"] == "lerh_tf>RobbinsMonro"
     copy = keras.saving.deserialize_keras_object(config)
@@ -164,7 +164,7 @@ def test_not_finite_moves_nothing(bad: float) -> None:
 
 def test_growing_steps_run_as_printed() -> None:
     # a_30 = 1.08: past the stable range of a steep quadratic, and yet only 30 steps.
-    kernel = RobbinsMonro(30, 2, RobbinsMonroSteps(growing=True))
+    kernel = RobbinsMonro(30, 2, step_sizes=RobbinsMonroSteps(growing=True))
     estimate = run(kernel, QUADRATIC, np.ones(3), tau=0.1)
     assert estimate.is_valid
     assert estimate.diagnostics["non_finite"] == 0.0

@@ -12,7 +12,7 @@ from keras.optimizers.schedules import (
     PiecewiseConstantDecay,
 )
 
-from lerh_tf import SGLD, Temperatures
+from lerh_tf import SGLD, LangevinSteps
 from lerh_tf.kernels.base import Estimate
 from lerh_tf.loss.objective import LossFunction
 from tests.lerh_tf.kernels._network import (
@@ -44,7 +44,7 @@ def paper(kernel: SGLD, z: Array, start: Array, update: int = 0, restart: bool =
     """Algorithm 3 in NumPy for the settings of `kernel`."""
     J = kernel.samples
     j = np.arange(1, J + 1) + (0 if restart else J * update)
-    eps = np.array([float(kernel.temperatures(int(j_i))) for j_i in j])
+    eps = np.array([float(kernel.step_sizes(int(j_i))) for j_i in j])
     deviation = np.sqrt(eps) if kernel.noise == "langevin" else eps
     eta = deviation[:-1, None] * z.reshape(-1, SIZE)[: J - 1]
     return sgld(gradient, ANCHOR, TAU, eps, eta, start)
@@ -62,7 +62,7 @@ def assert_equal(actual: Estimate, expected: Chain, dtype: str) -> None:
 @pytest.mark.parametrize("noise", ["langevin", "linear"])
 def test_moves_are_the_paper_s(moves: int, noise: str, dtype: str) -> None:
     z = noise_of(1, 32)
-    kernel = SGLD(moves + 1, Temperatures(10.0), noise=noise)
+    kernel = SGLD(moves + 1, step_sizes=LangevinSteps(10.0), noise=noise)
     assert_equal(estimate(kernel, TAU, z, dtype), paper(kernel, z, ANCHOR), dtype)
 
 
@@ -70,7 +70,7 @@ def test_moves_are_the_paper_s(moves: int, noise: str, dtype: str) -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_any_schedule_of_j(schedule: str, dtype: str) -> None:
     z = noise_of(1, 32)
-    kernel = SGLD(11, SCHEDULES[schedule])
+    kernel = SGLD(11, step_sizes=SCHEDULES[schedule])
     assert_equal(estimate(kernel, TAU, z, dtype), paper(kernel, z, ANCHOR), dtype)
 
 
@@ -81,7 +81,7 @@ def test_chain_goes_through_its_blocks_of_noise(
 ) -> None:
     monkeypatch.setattr("lerh_tf.noise._LARGEST_BLOCK", 3)
     z = noise_of(4, 3)
-    kernel = SGLD(samples, Temperatures(10.0))
+    kernel = SGLD(samples, step_sizes=LangevinSteps(10.0))
     assert_equal(estimate(kernel, TAU, z, "float64"), paper(kernel, z, ANCHOR), "float64")
 
 
@@ -89,7 +89,7 @@ def test_chain_goes_through_its_blocks_of_noise(
 @pytest.mark.parametrize("persistent", [True, False])
 def test_later_updates(persistent: bool, restart: bool) -> None:
     z = noise_of(1, 32)
-    kernel = SGLD(11, Temperatures(10.0), persistent=persistent, restart=restart)
+    kernel = SGLD(11, step_sizes=LangevinSteps(10.0), persistent=persistent, restart=restart)
     actual = estimate(kernel, TAU, z, "float64", start=ELSEWHERE, update=3)
     start = ELSEWHERE if persistent else ANCHOR
     assert_equal(actual, paper(kernel, z, start, 3, restart), "float64")
@@ -127,7 +127,9 @@ def variants() -> dict[str, Array]:
 
 
 def test_what_a_mistake_would_give_is_told_apart() -> None:
-    actual = estimate(SGLD(11, Temperatures(10.0)), TAU, noise_of(1, 32), "float32").displacement
+    actual = estimate(
+        SGLD(11, step_sizes=LangevinSteps(10.0)), TAU, noise_of(1, 32), "float32"
+    ).displacement
     errors = {name: relative_error(actual, m - ANCHOR) for name, m in variants().items()}
     assert errors.pop("right") < TOLERANCES["float32"]
     assert min(errors.values()) > 1e-3, errors
@@ -152,11 +154,11 @@ def test_spread_grows_with_the_temperature(noise: str, power: float) -> None:
     def spread(eps: float) -> float:
         constant = PiecewiseConstantDecay([0], [eps, eps])
         # Where tau is large the chain is a random walk.
-        estimate = run(SGLD(20, constant, noise=noise), FLAT, np.zeros(1000), tau=1e9)
+        estimate = run(SGLD(20, step_sizes=constant, noise=noise), FLAT, np.zeros(1000), tau=1e9)
         return float(np.std(estimate.displacement[0]))
 
-    temperatures = [1e-4, 1e-3, 1e-2]
-    slopes = np.diff(np.log([spread(eps) for eps in temperatures])) / np.log(10)
+    step_sizes = [1e-4, 1e-3, 1e-2]
+    slopes = np.diff(np.log([spread(eps) for eps in step_sizes])) / np.log(10)
     np.testing.assert_allclose(slopes, power, atol=1e-6)
 
 
@@ -173,7 +175,7 @@ def test_a_single_state_is_refused() -> None:
         ({"samples": 2.0}, r"`samples` must be an integer of at least 2\. Received: samples=2\.0"),
         ({"samples": True}, r"`samples` must be an integer of at least 2\. Received: samples=True"),
         ({"noise": "both"}, r'`noise` must be one of "langevin", "linear"\. .*noise=\'both\''),
-        ({"temperatures": 0.1}, r"`temperatures` must be a `keras.*Received: temperatures=0\.1"),
+        ({"step_sizes": 0.1}, r"`step_sizes` must be a `keras.*Received: step_sizes=0\.1"),
     ],
 )
 def test_arguments_are_checked(arguments: dict[str, Any], message: str) -> None:
@@ -184,18 +186,20 @@ def test_arguments_are_checked(arguments: dict[str, Any], message: str) -> None:
 def test_defaults_are_the_paper_s() -> None:
     kernel = SGLD()
     assert (kernel.samples, kernel.noise, kernel.persistent) == (1000, "langevin", True)
-    assert float(kernel.temperatures(1)) == 1 / 1001
+    assert float(kernel.step_sizes(1)) == 1 / 1001
     assert kernel.restart
 
 
 def test_configuration_round_trip() -> None:
-    kernel = SGLD(7, ExponentialDecay(0.1, 5, 0.9), "linear", persistent=False, restart=False)
+    kernel = SGLD(
+        7, step_sizes=ExponentialDecay(0.1, 5, 0.9), noise="linear", persistent=False, restart=False
+    )
     config = keras.saving.serialize_keras_object(kernel)
     assert config["registered_name"] == "lerh_tf>SGLD"
     copy = keras.saving.deserialize_keras_object(config)
     assert isinstance(copy, SGLD)
     assert copy.get_config() == kernel.get_config()
-    assert float(copy.temperatures(5)) == float(kernel.temperatures(5))
+    assert float(copy.step_sizes(5)) == float(kernel.step_sizes(5))
 
 
 BOWL = LossFunction(lambda v: 5.0 * tf.reduce_sum(v[0] ** 2), 1)
@@ -204,7 +208,7 @@ BOWL = LossFunction(lambda v: 5.0 * tf.reduce_sum(v[0] ** 2), 1)
 @pytest.mark.parametrize("noise", ["langevin", "linear"])
 @pytest.mark.parametrize("offset", [10.0, 1000.0])
 def test_standard_error_is_the_spread_over_repetitions(offset: float, noise: str) -> None:
-    kernel = SGLD(300, Temperatures(offset), noise)
+    kernel = SGLD(300, step_sizes=LangevinSteps(offset), noise=noise)
     estimate = run(kernel, FLAT, np.zeros(5000), tau=0.1)
     of_all = np.sqrt(5000) * np.std(estimate.displacement[0])
     # The standard error of a spread over 5000 repetitions is 1 %.
@@ -212,7 +216,7 @@ def test_standard_error_is_the_spread_over_repetitions(offset: float, noise: str
 
 
 def test_standard_error_is_an_upper_bound_where_f_is_curved_upwards() -> None:
-    estimate = run(SGLD(300, Temperatures(10.0)), BOWL, np.zeros(5000), tau=0.1)
+    estimate = run(SGLD(300, step_sizes=LangevinSteps(10.0)), BOWL, np.zeros(5000), tau=0.1)
     of_all = np.sqrt(5000) * np.std(estimate.displacement[0])
     assert 1.03 < estimate.diagnostics["standard_error"] / of_all < 3.0
 
@@ -221,7 +225,7 @@ def test_standard_error_is_an_upper_bound_where_f_is_curved_upwards() -> None:
 def test_not_finite_moves_nothing(bad: float) -> None:
     objective = LossFunction(lambda v: bad * tf.reduce_sum(v[0]), 1)
     x = np.ones(3)
-    estimate = run(SGLD(40, Temperatures(10.0)), objective, x, tau=0.1)
+    estimate = run(SGLD(40, step_sizes=LangevinSteps(10.0)), objective, x, tau=0.1)
     assert not estimate.is_valid
     np.testing.assert_array_equal(estimate.displacement[0], np.zeros(3))
     np.testing.assert_array_equal(estimate.chain[0], x)
@@ -229,7 +233,7 @@ def test_not_finite_moves_nothing(bad: float) -> None:
 
 
 def test_finite_is_said_to_be() -> None:
-    estimate = run(SGLD(40, Temperatures(10.0)), FLAT, np.ones(3), tau=0.1)
+    estimate = run(SGLD(40, step_sizes=LangevinSteps(10.0)), FLAT, np.ones(3), tau=0.1)
     assert estimate.is_valid
     assert estimate.diagnostics["non_finite"] == 0.0
 
@@ -249,7 +253,7 @@ def test_graph_does_not_grow_with_the_samples() -> None:
 
 
 def test_eager_and_compiled_agree() -> None:
-    kernel = SGLD(40, Temperatures(10.0))
+    kernel = SGLD(40, step_sizes=LangevinSteps(10.0))
     compiled = run(kernel, FLAT, np.ones(3), tau=0.1)
     tf.config.run_functions_eagerly(True)
     try:

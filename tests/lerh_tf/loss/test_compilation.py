@@ -15,9 +15,9 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
-    Temperatures,
 )
 from lerh_tf.loss import compilation
 from lerh_tf.loss.compilation import is_compilable
@@ -79,7 +79,7 @@ def test_a_function_of_the_weights_is_not_looked_into() -> None:
 
 
 OPTIMIZERS: dict[str, Callable[..., GaussianApproximation]] = {
-    "sgld": lambda n=6, **a: LocalEntropy(0.1, SGLD(n, Temperatures(5.0)), seed=0, **a),
+    "sgld": lambda n=6, **a: LocalEntropy(0.1, SGLD(n, step_sizes=LangevinSteps(5.0)), seed=0, **a),
     "importance-sampling": lambda n=8, **a: LocalEntropy(0.1, ImportanceSampling(n), seed=0, **a),
     "robbins-monro": lambda n=4, **a: HeatRegularization(0.1, RobbinsMonro(3, n), seed=0, **a),
 }

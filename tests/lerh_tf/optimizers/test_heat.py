@@ -15,11 +15,11 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
     Scoping,
-    Temperatures,
 )
 
 Array = npt.NDArray[Any]
@@ -46,7 +46,7 @@ def test_sampler_by_name_is_the_paper_s() -> None:
     sampler = LocalEntropy(sampler="sgld").sampler
     assert isinstance(sampler, SGLD)
     assert sampler.get_config()["samples"] == 1000
-    assert sampler.temperatures.get_config() == {"offset": 1000.0}
+    assert sampler.step_sizes.get_config() == {"offset": 1000.0}
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,21 @@ def test_samplers_are_no_solvers() -> None:
 
 CONFIGURED: dict[str, Optimizer] = {
     "heat": HeatRegularization(
-        0.3, RobbinsMonro(4, 5, RobbinsMonroSteps(0.2, 0.9, growing=True)), seed=7
+        0.3, RobbinsMonro(4, 5, step_sizes=RobbinsMonroSteps(0.2, 0.9, growing=True)), seed=7
     ),
     "heat-scheduled": HeatRegularization(
         Scoping(1.5, 0.01), seed=7, learning_rate=Scoping(0.1, 0.02), clipnorm=1.0
     ),
     "local-entropy-sgld": LocalEntropy(
         0.3,
-        SGLD(9, Temperatures(20.0), "linear", persistent=False, restart=False),
+        SGLD(9, step_sizes=LangevinSteps(20.0), noise="linear", persistent=False, restart=False),
         seed=7,
         learning_rate=0.2,
         use_ema=True,
     ),
-    "local-entropy-is": LocalEntropy(0.3, ImportanceSampling(9, 20.0), seed=7, weight_decay=0.1),
+    "local-entropy-is": LocalEntropy(
+        0.3, ImportanceSampling(9, loss_multiplier=20.0), seed=7, weight_decay=0.1
+    ),
 }
 
 
@@ -118,7 +120,10 @@ def test_learning_rate_tied_to_tau_is_not_set_apart() -> None:
 RUNS: dict[str, Any] = {
     "heat": lambda: HeatRegularization(Scoping(0.1, 0.05), RobbinsMonro(3, 2), seed=5),
     "sgld": lambda: LocalEntropy(
-        0.1, SGLD(4, Temperatures(20.0), restart=False), seed=5, gradient_accumulation_steps=3
+        0.1,
+        SGLD(4, step_sizes=LangevinSteps(20.0), restart=False),
+        seed=5,
+        gradient_accumulation_steps=3,
     ),
 }
 

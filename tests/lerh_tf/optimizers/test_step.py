@@ -13,10 +13,10 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     ReplayError,
     RobbinsMonro,
-    Temperatures,
 )
 from lerh_tf.optimizers._doors import CompiledSteps
 
@@ -47,7 +47,7 @@ class Regression:
 
 def optimizers() -> dict[str, Callable[[], Optimizer]]:
     return {
-        "sgld": lambda: LocalEntropy(TAU, SGLD(4, Temperatures(10.0)), seed=0),
+        "sgld": lambda: LocalEntropy(TAU, SGLD(4, step_sizes=LangevinSteps(10.0)), seed=0),
         "importance-sampling": lambda: LocalEntropy(TAU, ImportanceSampling(10), seed=0),
         "robbins-monro": lambda: HeatRegularization(TAU, RobbinsMonro(3, 2), seed=0),
     }

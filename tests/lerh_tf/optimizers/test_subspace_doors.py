@@ -14,9 +14,9 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
-    Temperatures,
     TrainStep,
 )
 from lerh_tf.kernels.reduced import estimate_in_subspace
@@ -35,7 +35,7 @@ UPDATES = 3
 
 Optimizer = LocalEntropy | HeatRegularization
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
-    "sgld": lambda **a: LocalEntropy(TAU, SGLD(6, Temperatures(5.0)), seed=0, **a),
+    "sgld": lambda **a: LocalEntropy(TAU, SGLD(6, step_sizes=LangevinSteps(5.0)), seed=0, **a),
     "importance-sampling": lambda **a: LocalEntropy(TAU, ImportanceSampling(8), seed=0, **a),
     "robbins-monro": lambda **a: HeatRegularization(TAU, RobbinsMonro(3, 4), seed=0, **a),
 }
@@ -139,7 +139,9 @@ def test_reduced_training_follows_plain_training(door: Any, kernel: str) -> None
 @pytest.mark.usefixtures("one_noise", "plain_loops")
 def test_every_part_of_the_noise_counts() -> None:
     # Rao-Blackwellised the mean has another complement: plain training would not follow.
-    optimizer = LocalEntropy(TAU, SGLD(6, Temperatures(5.0), rao_blackwell=True), seed=0)
+    optimizer = LocalEntropy(
+        TAU, SGLD(6, step_sizes=LangevinSteps(5.0), rao_blackwell=True), seed=0
+    )
     kernel = fit(optimizer)[0]
     assert np.abs(kernel - plainly_trained("sgld")[0]).max() > 1e-2
 

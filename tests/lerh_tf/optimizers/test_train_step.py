@@ -18,11 +18,11 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    LangevinSteps,
     LocalEntropy,
     ReplayError,
     RobbinsMonro,
     RobbinsMonroSteps,
-    Temperatures,
     TrainStep,
 )
 
@@ -85,7 +85,7 @@ def test_gradient_is_the_tape_s(
 ) -> None:
     monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", silence)
     expected = train(build(BODIES[body], keras.Model), keras.optimizers.SGD(TAU))
-    solver = RobbinsMonro(1, 1, RobbinsMonroSteps(1.0))
+    solver = RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0))
     optimizer = HeatRegularization(TAU, solver, seed=0)
     actual = train(build(BODIES[body]), optimizer, run_eagerly=run_eagerly)
     for a, e in zip(actual, expected, strict=True):
@@ -101,7 +101,11 @@ def test_stock_door_refuses_and_names_the_mixin(body: str) -> None:
 
 def test_recurrent_network_learns() -> None:
     model = build(BODIES["gru"])
-    train(model, LocalEntropy(TAU, SGLD(20, Temperatures(10.0), "linear"), seed=0), epochs=5)
+    train(
+        model,
+        LocalEntropy(TAU, SGLD(20, step_sizes=LangevinSteps(10.0), noise="linear"), seed=0),
+        epochs=5,
+    )
     losses = model.history.history["loss"]
     assert losses[-1] < 0.9 * losses[0]
 

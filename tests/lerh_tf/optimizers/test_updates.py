@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, HeatRegularization, LocalEntropy, RobbinsMonro, Temperatures
-from lerh_tf.noise import DIAGNOSTICS_BLOCK
+from lerh_tf import SGLD, HeatRegularization, LangevinSteps, LocalEntropy, RobbinsMonro
 from tests.lerh_tf.kernels._network import (
     ANCHOR,
     SIZE,
@@ -30,15 +29,12 @@ Optimizer = LocalEntropy | HeatRegularization
 
 
 def inject(monkeypatch: pytest.MonkeyPatch, z: Array) -> None:
-    """Exchanges the optimizers' noise for z, shape [updates, blocks, samples per block, d].
-
-    For diagnostics it starts from the first block once more.
-    """
+    """Exchanges the optimizers' noise for z, shape [updates, blocks, samples per block, d]."""
 
     def noise_of(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..., Any]:
         del seed
         mine = [tf.constant(part, x.dtype)[update] for part, x in zip(split(z), like, strict=True)]
-        return lambda block, samples: [part[block % DIAGNOSTICS_BLOCK][:samples] for part in mine]
+        return lambda block, samples: [part[block][:samples] for part in mine]
 
     monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", noise_of)
 
@@ -87,7 +83,7 @@ def test_algorithm_1_by_algorithm_3(
 ) -> None:
     z = np.random.default_rng(2).standard_normal((UPDATES, 1, 32, SIZE))
     inject(monkeypatch, z)
-    sampler = SGLD(11, Temperatures(10.0), persistent=persistent)
+    sampler = SGLD(11, step_sizes=LangevinSteps(10.0), persistent=persistent)
     found = iterates(LocalEntropy(TAU, sampler, seed=0, subspace=False), dtype)
     assert_equal(found, moments(z, persistent), dtype)
     wrong = moments(z, not persistent)
@@ -115,7 +111,7 @@ def test_chain_and_noise_go_on_at_every_raw_update_under_accumulation(
     inject(monkeypatch, z)
     optimizer = LocalEntropy(
         TAU,
-        SGLD(11, Temperatures(10.0)),
+        SGLD(11, step_sizes=LangevinSteps(10.0)),
         seed=0,
         subspace=False,
         gradient_accumulation_steps=2,
@@ -165,7 +161,7 @@ def test_noise_differs_between_updates_variables_and_seeds() -> None:
 def test_noise_differs_between_the_moves_of_one_update() -> None:
     # A walk of J moves with one and the same noise would spread as J, not as its root.
     variable = keras.Variable(np.zeros(20_000), dtype="float32")
-    optimizer = LocalEntropy(1e6, SGLD(51, Temperatures(1e3)), seed=0)
+    optimizer = LocalEntropy(1e6, SGLD(51, step_sizes=LangevinSteps(1e3)), seed=0)
     optimizer.step(linear([variable]), [variable])
     chain = next(v for v in optimizer.variables if v.path.endswith("_chain"))
     variance = np.sum(1 / (1e3 + np.arange(1, 51)))

@@ -17,7 +17,7 @@ def test_protocol_is_sgd_for_an_epoch_then_each_method() -> None:
     assert list(COMPARISON.methods) == ["sgd", "is", "sgld", "hr", "sgld-linear"]
 
 
-def test_methods_are_table_1s_but_for_the_temperatures() -> None:
+def test_methods_are_table_1s_but_for_the_step_sizes() -> None:
     for row, method in COMPARISON.methods.items():
         if not row.startswith("sgld"):
             assert method == TABLE1.methods[row]

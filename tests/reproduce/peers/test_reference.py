@@ -114,7 +114,7 @@ def test_repetitions_are_independent_updates(problem: Problem) -> None:
 
 
 def test_protocols_are_the_papers() -> None:
-    assert PAPER["sgld"].temperatures[[0, -1]].tolist() == [1 / 1001, 1 / 2000]
+    assert PAPER["sgld"].langevin_steps[[0, -1]].tolist() == [1 / 1001, 1 / 2000]
     assert PAPER["hr"].step_sizes[1] == pytest.approx(0.1 * 2**-0.7)
     assert [PAPER[name].size for name in ("sgld", "is", "hr")] == [
         *("J = 1000", "J = 1000"),
