@@ -8,15 +8,13 @@ from typing import Any
 
 from rich.console import Console
 
-from reproduce import claims, verification
-from reproduce.cli.options import Drawing, Making, Measuring, Output, Threads, Training
-from reproduce.experiments import gaussians, landscapes, table2, theory
+from reproduce import drawing, tables, verification
+from reproduce.drawing import Drawn, Source
+from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
-from reproduce.experiments.registry import TRAINING
 from reproduce.making import (
     DONE,
     FAILED,
-    ILLUSTRATIONS,
     everything,
     illustration_jobs,
     make,
@@ -27,16 +25,20 @@ from reproduce.making import (
     training_jobs,
     verified_jobs,
 )
-from reproduce.protocols import SUBSPACES
-from reproduce.records import Record, Store
-from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
+from reproduce.records import Store
+from reproduce.theory.protocol import Theory
 
 
 def train(
     experiment: Experiment[Any],
     protocol: Any,
     seeds: Sequence[int],
-    options: Training,
+    subspace: str | bool,
+    *,
+    threads: int,
+    processes: int,
+    output: Path,
+    data_dir: Path | None,
     console: Console,
 ) -> int:
     """Makes an experiment's missing runs.
@@ -45,7 +47,11 @@ def train(
         experiment: What is trained.
         protocol: At which budget, under which readings.
         seeds: The seeds.
-        options: How and where.
+        subspace: The optimizers' own argument.
+        threads: Threads per run.
+        processes: Runs at a time.
+        output: Folder of the records.
+        data_dir: Folder of the prepared MNIST; `None`: the default.
         console: Where progress goes.
 
     Returns:
@@ -55,57 +61,76 @@ def train(
         StorageError: A record cannot be read or written.
         DataError: MNIST is damaged or cannot be prepared.
     """
-    jobs_of = training_jobs(experiment, protocol, seeds, options.sampled, options.data_dir)
-    data = partial(mnist, options.data_dir)
-    return make(jobs_of, options.threads, options.jobs, options.output, console, data)
+    jobs_of = training_jobs(experiment, protocol, seeds, subspace, data_dir)
+    return make(jobs_of, threads, processes, output, console, partial(mnist, data_dir))
 
 
 def show(
     experiment: Experiment[Any],
     protocol: Any,
     seeds: Sequence[int],
-    options: Training,
+    subspace: str | bool,
+    *,
+    output: Path,
+    figures: Path,
     console: Console,
 ) -> str:
     """Writes an experiment's table and figure from its records and returns the table."""
-    records = _records(RECORDS, options.output, console)
-    text, written = experiment.render(
-        records, protocol, seeds, options.sampled, options.output, options.figures
-    )
+    records = Store(output, warn=console.print).scan(RECORDS)
+    text, written = experiment.render(records, protocol, seeds, subspace, output, figures)
     _report(written, console)
     return text
 
 
 def measure_theory(
-    measured: Theory, seeds: Sequence[int], options: Measuring, console: Console
+    measured: Theory,
+    seeds: Sequence[int],
+    *,
+    threads: int,
+    processes: int,
+    output: Path,
+    console: Console,
 ) -> tuple[int, str]:
     """Makes the missing measurements of the theorems, writes their table and returns it.
 
     Args:
         measured: Where and how everything is measured.
         seeds: Of the estimators' noise.
-        options: How and where.
+        threads: Threads per run.
+        processes: Runs at a time.
+        output: Folder of the records and the table.
         console: Where progress goes.
 
     Returns:
         The exit code, and the table.
     """
     jobs_of = partial(theory.jobs, measured, seeds)
-    code = make(jobs_of, options.threads, options.jobs, options.output, console, nothing)
-    records = _records(theory.NAME, options.output, console)
-    text, written = theory.render(records, measured, seeds, options.output)
+    code = make(jobs_of, threads, processes, output, console, nothing)
+    records = Store(output, warn=console.print).scan(theory.NAME)
+    text, written = theory.render(records, measured, seeds, output)
     _report(written, console)
     return code, text
 
 
-def make_illustration(name: str, threads: Threads, drawing: Drawing, console: Console) -> int:
+def make_illustration(
+    name: str, *, threads: int, output: Path, figures: Path, console: Console
+) -> int:
     """Computes what Figure 1, 2 or 3 shows and draws it.
+
+    Args:
+        name: The figure's.
+        threads: Threads.
+        output: Folder of the record.
+        figures: Folder of the figure.
+        console: Where progress goes.
 
     Returns:
         The exit code: 0 if the figure was drawn, 1 if not.
     """
-    code = make(illustration_jobs(name), threads.threads, 1, drawing.output, console, nothing)
-    _report(_draw_illustration(name, drawing, console), console)
+    code = make(illustration_jobs(name), threads, 1, output, console, nothing)
+    items = [item for item in drawing.ILLUSTRATIONS if item.name == name]
+    for drawn in drawing.draw(items, [_own(output, console)], output, figures):
+        _report(drawn.files, console)
     return code
 
 
@@ -131,60 +156,63 @@ def time_updates(
     return code, text
 
 
-def make_all(seeds: Sequence[int], quick: bool, options: Making, console: Console) -> int:
-    """Makes every run that has no record, times the weight updates alone, draws everything.
+def make_all(
+    seeds: Sequence[int],
+    quick: bool,
+    *,
+    threads: int,
+    processes: int,
+    output: Path,
+    figures: Path,
+    data_dir: Path | None,
+    console: Console,
+) -> int:
+    """Makes every run that has no record, times the weight updates alone, draws what was made.
+
+    Args:
+        seeds: The seeds.
+        quick: Whether at the budget for a first look.
+        threads: Threads per run.
+        processes: Runs at a time.
+        output: Folder of the records and the tables.
+        figures: Folder of the figures.
+        data_dir: Folder of the prepared MNIST; `None`: the default.
+        console: Where progress goes.
 
     Returns:
         The exit code: 0 if every run has its record, 1 if not.
     """
-    jobs_of = partial(everything, seeds, quick, options.data_dir)
-    data = partial(mnist, options.data_dir)
-    code = make(jobs_of, options.threads, options.jobs, options.output, console, data)
+    jobs_of, data = partial(everything, seeds, quick, data_dir), partial(mnist, data_dir)
+    code = make(jobs_of, threads, processes, output, console, data)
     timing = table2.QUICK if quick else table2.PROTOCOL
-    timed, _ = time_updates(timing, options.threads, options.output, options.data_dir, console)
-    return max(code, timed, draw_figures(options, console))
+    timed, _ = time_updates(timing, threads, output, data_dir, console)
+    return max(code, timed, _draw([_own(output, console)], output, figures, console))
 
 
-def draw_figures(drawing: Drawing, console: Console) -> int:
-    """Writes every table and figure that has records, the paper's budget and the quick one apart.
+def draw_figures(output: Path, figures: Path, console: Console) -> int:
+    """Writes every table and figure; what has no records in a folder, from the reference run.
+
+    Args:
+        output: Folder of the records and the tables.
+        figures: Folder of the figures.
+        console: Where is said what was drawn from which records.
 
     Returns:
         The exit code: 0 if anything was drawn, 1 if there is nothing to draw.
     """
-    records = _records(RECORDS, drawing.output, console)
-    written: list[Path] = []
-    for experiment in TRAINING:
-        for protocol in (experiment.PROTOCOL, experiment.QUICK):
-            for subspace in SUBSPACES:
-                if experiment.has_records(records, protocol, subspace):
-                    written += experiment.render(
-                        records, protocol, None, subspace, drawing.output, drawing.figures
-                    )[1]
-    for name in ILLUSTRATIONS:
-        written += _draw_illustration(name, drawing, console)
-    measured = _records(theory.NAME, drawing.output, console)
-    for protocol in (THEORY, QUICK_THEORY):
-        if theory.has_records(measured, protocol):
-            written += theory.render(measured, protocol, None, drawing.output)[1]
-    store = Store(drawing.output, warn=console.print)
-    for timing in (table2.PROTOCOL, table2.QUICK):
-        if table2.has_records(store, timing):
-            written += table2.render(store, timing, drawing.output)[1]
-    if not written:
-        console.print(
-            f"nothing to draw: no records in {drawing.output}; `reproduce all` makes all of "
-            "them, `reproduce table1` those of Table 1 and Figure 4"
-        )
-        return FAILED
-    written += claims.render(store, drawing.output)[1]
-    _report(written, console)
-    return DONE
+    return _draw(drawing.sources(output, console.print), output, figures, console)
 
 
-def judge_claims(where: Output, console: Console) -> str:
-    """Writes what holds, claim by claim, from the records there are, and returns it."""
-    text, written = claims.render(Store(where.output, warn=console.print), where.output)
-    _report(written, console)
+def judge_claims(output: Path, console: Console) -> str:
+    """Writes what holds, claim by claim, and returns it.
+
+    Args:
+        output: Folder of the records and the report; what has none there is judged by the
+            reference run.
+        console: Where is said by which records.
+    """
+    text, drawn = drawing.judge(drawing.sources(output, console.print), output)
+    _tell([drawn], console)
     return text
 
 
@@ -274,17 +302,29 @@ def benchmark(
     return text
 
 
-def _draw_illustration(name: str, drawing: Drawing, console: Console) -> list[Path]:
-    """Draws Figure 1, 2 or 3 if it has a record."""
-    if name == gaussians.FIGURE:
-        records = _records(gaussians.NAME, drawing.output, console)
-        return gaussians.render(records, gaussians.Approximation(), drawing.figures)
-    records = _records(landscapes.NAME, drawing.output, console)
-    return landscapes.render(records, name, landscapes.FIGURES, drawing.figures)
+def _draw(among: Sequence[Source], output: Path, figures: Path, console: Console) -> int:
+    drawn = drawing.draw(drawing.ITEMS, among, output, figures)
+    if not drawn:
+        console.print(
+            f"nothing to draw: no records in {output}; `reproduce all` makes all of them, "
+            "`reproduce table1` those of Table 1 and Figure 4"
+        )
+        return FAILED
+    drawn.append(drawing.judge(among, output)[1])
+    tables.write_text(output / drawing.LISTING, drawing.listing(drawn))
+    _tell(drawn, console)
+    _report([output / drawing.LISTING], console)
+    return DONE
 
 
-def _records(experiment: str, output: Path, console: Console) -> list[Record]:
-    return Store(output, warn=console.print).scan(experiment)
+def _own(output: Path, console: Console) -> Source:
+    return Source(drawing.OWN, Store(output, warn=console.print))
+
+
+def _tell(drawn: Sequence[Drawn], console: Console) -> None:
+    for one in drawn:
+        for path in one.files:
+            console.print(f"wrote {path} from {one.source}")
 
 
 def _report(written: Sequence[Path], console: Console) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 DONE, FAILED = 0, 1
-ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
+_ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
 
 JobsOf = Callable[[Mapping[str, Any]], list[Job]]
 """Takes how a process executes to runs; pickles."""
@@ -57,7 +57,7 @@ def everything(
         training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
         for one in TRAINING
     ]
-    builders: list[JobsOf] = [measured, *map(illustration_jobs, ILLUSTRATIONS), *trained]
+    builders: list[JobsOf] = [measured, *map(illustration_jobs, _ILLUSTRATIONS), *trained]
     jobs = chain.from_iterable(build(execution) for build in builders)
     return list({job.run.key: job for job in jobs}.values())
 

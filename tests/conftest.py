@@ -1,11 +1,20 @@
 """What tests of both packages share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reproduce.data import Mnist, load_mnist, resolve_data_dir
+from tests.processes import Start, processes
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts processes, as `subprocess.Popen` does; none outlives its test."""
+    with processes() as start:
+        yield start
 
 
 @pytest.fixture(scope="session")

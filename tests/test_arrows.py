@@ -70,6 +70,12 @@ RULES = (
         whose=("reproduce.figures", "reproduce.tables", "reproduce.summary"),
         never=("reproduce.training", "reproduce.methods", "lerh_tf", "tensorflow", "keras"),
     ),
+    Rule(
+        "what the commands do knows nothing of the command line",
+        whose=("reproduce",),
+        never=("reproduce.cli",),
+        but=("reproduce.cli", "reproduce.__main__"),
+    ),
 )
 
 
@@ -177,6 +183,8 @@ def test_graph_holds_both_packages(graph: Graph) -> None:
         ("reproduce.figures.curves", "from reproduce.training import train", 8),
         ("reproduce.figures.curves", "from reproduce import training", 8),
         ("reproduce.figures.curves", "from lerh_tf import LocalEntropy", 8),
+        ("reproduce.commands", "from reproduce.cli.options import Making", 9),
+        ("reproduce.commands", "from reproduce import cli", 9),
     ],
 )
 def test_violation_is_found(tmp_path: Path, module: str, source: str, rule: int) -> None:
@@ -192,6 +200,9 @@ def test_violation_is_found(tmp_path: Path, module: str, source: str, rule: int)
         "lerh_tf.optimizers.base": "from lerh_tf.kernels.importance import ImportanceSampling",
         "reproduce.__init__": "",
         "reproduce.training": "import lerh_tf",
+        "reproduce.__main__": "from reproduce.cli import main",
+        "reproduce.cli.__init__": "from reproduce.cli.app import main",
+        "reproduce.cli.app": "from reproduce import training",
     }
     for name, text in files.items():
         write(tmp_path, name, text)

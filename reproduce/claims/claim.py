@@ -40,11 +40,19 @@ class Claim:
 
 
 class Finding(NamedTuple):
-    """A claim and its verdict."""
+    """A claim and its verdict.
+
+    Args:
+        claim: The claim.
+        measured: What was measured, in words.
+        verdict: One of the four above.
+        records: The name of where the records lie that decided.
+    """
 
     claim: Claim
     measured: str
     verdict: str
+    records: str = "-"
 
 
 def decide(claim: Claim, evidence: Evidence) -> Finding:

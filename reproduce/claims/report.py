@@ -1,14 +1,14 @@
 """The report of the claims, as Markdown and CSV."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from reproduce import tables
 from reproduce.claims import panels, tau, theorems, training
-from reproduce.claims.claim import FAILS, VERDICTS, Claim, Finding, decide
+from reproduce.claims.claim import FAILS, MISSING, VERDICTS, Claim, Finding, decide
 from reproduce.claims.evidence import Evidence
 from reproduce.records import Store
 
@@ -44,20 +44,30 @@ TOPICS = {
 }
 
 
-def render(store: Store, output: Path) -> tuple[str, list[Path]]:
+def render(stores: Mapping[str, Store], output: Path) -> tuple[str, list[str], list[Path]]:
     """Writes what holds, claim by claim, from the records at the paper's budget.
 
     Args:
-        store: The records.
+        stores: The records, by the name of where they lie; each statement is decided by the first
+            that has its records, and by that alone.
         output: Folder of the report.
 
     Returns:
-        The report as Markdown, and the files written.
+        The report as Markdown, the names of the stores that decided, and the files written.
     """
-    evidence = Evidence.read(store)
-    findings = [decide(claim, evidence) for claim in CLAIMS]
+    evidence = {name: Evidence.read(store) for name, store in stores.items()}
+    findings = [_decide(claim, evidence) for claim in CLAIMS]
     text = markdown(findings)
-    return text, tables.write(text, _frame(findings), output / "claims")
+    used = [name for name in stores if any(finding.records == name for finding in findings)]
+    return text, used, tables.write(text, _frame(findings), output / "claims")
+
+
+def _decide(claim: Claim, evidence: Mapping[str, Evidence]) -> Finding:
+    for name, each in evidence.items():
+        finding = decide(claim, each)
+        if finding.verdict != MISSING:
+            return finding._replace(records=name)
+    return finding
 
 
 def markdown(findings: Sequence[Finding]) -> str:
@@ -69,12 +79,14 @@ def markdown(findings: Sequence[Finding]) -> str:
             finding.claim.place,
             finding.measured,
             finding.verdict,
+            finding.records,
             finding.claim.rule,
             finding.claim.reading if finding.verdict == FAILS else "",
         ]
         for finding in findings
     ]
-    header = ["claim", "statement", "in the paper", "measured", "verdict", "rule", "a reading"]
+    header = ["claim", "statement", "in the paper", "measured", "verdict", "records", "rule"]
+    header += ["a reading"]
     table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
     notes = [
         "A statement holds where the 95 % interval of what was measured (Student's, over seeds) "
@@ -111,6 +123,7 @@ def _frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "place": finding.claim.place,
             "measured": finding.measured,
             "verdict": finding.verdict,
+            "records": finding.records,
             "rule": finding.claim.rule,
             "reading": finding.claim.reading,
         }

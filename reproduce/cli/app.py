@@ -97,7 +97,13 @@ def _illustration_command(name: str) -> Callable[..., int]:
         check(threads)
         from reproduce import commands
 
-        return commands.make_illustration(name, threads, drawing, _console())
+        return commands.make_illustration(
+            name,
+            threads=threads.threads,
+            output=drawing.output,
+            figures=drawing.figures,
+            console=_console(),
+        )
 
     return command
 
@@ -148,7 +154,14 @@ def theory(*, options: Measuring = Measuring()) -> int:
     from reproduce.theory.protocol import QUICK_THEORY, THEORY
 
     measured = QUICK_THEORY if options.quick else THEORY
-    code, text = commands.measure_theory(measured, options.chosen, options, _console())
+    code, text = commands.measure_theory(
+        measured,
+        options.chosen,
+        threads=options.threads,
+        processes=options.jobs,
+        output=options.output,
+        console=_console(),
+    )
     print(text, end="")
     return code
 
@@ -163,31 +176,40 @@ def everything(*, options: Making = Making()) -> int:
     check(options)
     from reproduce import commands
 
-    return commands.make_all(options.chosen, options.quick, options, _console())
+    return commands.make_all(
+        options.chosen,
+        options.quick,
+        threads=options.threads,
+        processes=options.jobs,
+        output=options.output,
+        figures=options.figures,
+        data_dir=options.data_dir,
+        console=_console(),
+    )
 
 
 @app.command
 def figures(*, drawing: Drawing = Drawing()) -> int:
-    """Draw every table and figure that has records; trains nothing.
+    """Draw every table and figure, by the reference run where there are no records; no training.
 
     Args:
         drawing: Shared with other commands.
     """
     from reproduce import commands
 
-    return commands.draw_figures(drawing, _console())
+    return commands.draw_figures(drawing.output, drawing.figures, _console())
 
 
 @app.command
 def claims(*, where: Output = Output()) -> int:
-    """Say, claim by claim, what holds of the paper, from the records there are.
+    """Say, claim by claim, what holds, by the reference run where there are no records.
 
     Args:
         where: Shared with other commands.
     """
     from reproduce import commands
 
-    print(commands.judge_claims(where, _console()), end="")
+    print(commands.judge_claims(where.output, _console()), end="")
     return 0
 
 
@@ -270,8 +292,17 @@ def _train(name: str, protocol: Comparison | None, options: Training) -> int:
     console, experiment = _console(), making.named(name)
     if protocol is None:
         protocol = experiment.QUICK if options.quick else experiment.PROTOCOL
-    code = commands.train(experiment, protocol, options.chosen, options, console)
-    print(commands.show(experiment, protocol, options.chosen, options, console), end="")
+    chosen = (experiment, protocol, options.chosen, options.sampled)
+    code = commands.train(
+        *chosen,
+        threads=options.threads,
+        processes=options.jobs,
+        output=options.output,
+        data_dir=options.data_dir,
+        console=console,
+    )
+    text = commands.show(*chosen, output=options.output, figures=options.figures, console=console)
+    print(text, end="")
     return code
 
 

@@ -56,10 +56,10 @@ class Experiment(Protocol[P]):
     ) -> tuple[str, list[Path]]:
         """Returns a text for the terminal, and the files written; seeds `None`: all there are."""
 
-    def has_records(
+    def recorded(
         self, records: Sequence[Record], protocol: P, subspace: str | bool = "auto", /
-    ) -> bool:
-        """Returns whether any record is of this protocol."""
+    ) -> frozenset[Case]:
+        """Returns those runs of a protocol, whatever the seed, that have a record."""
 
 
 def training_jobs(
@@ -79,6 +79,24 @@ def training_jobs(
     """
     distinct = dict.fromkeys(cases)
     return [_job(case, seed, execution, data) for seed in seeds for case in distinct]
+
+
+def recorded(
+    records: Sequence[Record], cases: Sequence[Case], subspace: str | bool
+) -> frozenset[Case]:
+    """Returns those cases that have a record.
+
+    Args:
+        records: Any records of training.
+        cases: Methods on training set-ups.
+        subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
+    """
+    there = [
+        one.run.settings
+        for one in records
+        if one.run.configuration["execution"]["subspace"] == subspace
+    ]
+    return frozenset(case for case in cases if case.configuration() in there)
 
 
 def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[], "Mnist"]) -> Job:

@@ -86,7 +86,7 @@ def views(shown: Sequence[Panel]) -> list[Panel]:
 
 
 jobs = panels.jobs
-has_records = panels.has_records
+recorded = panels.recorded
 render = partial(
     panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3), views=views
 )

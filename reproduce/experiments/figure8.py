@@ -75,5 +75,5 @@ _NOTES = (
 )
 
 jobs = panels.jobs
-has_records = panels.has_records
+recorded = panels.recorded
 render = partial(panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES))

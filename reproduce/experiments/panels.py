@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import tables
-from reproduce.experiments.base import training_jobs
+from reproduce.experiments import base
 from reproduce.figures import curves
-from reproduce.protocols import Panels
+from reproduce.protocols import Case, Panels
 from reproduce.records import Record
 from reproduce.runner import Job
 from reproduce.summary import Budget, Panel, summarise
@@ -53,12 +53,14 @@ def jobs(
             configuration.
         data: Loads MNIST; called only if a run is made.
     """
-    return training_jobs(protocol.cases(), seeds, execution, data)
+    return base.training_jobs(protocol.cases(), seeds, execution, data)
 
 
-def has_records(records: Sequence[Record], protocol: Panels, subspace: str | bool = "auto") -> bool:
-    """Whether any record belongs to a panel."""
-    return _have_curves(summarised(records, protocol, None, subspace))
+def recorded(
+    records: Sequence[Record], protocol: Panels, subspace: str | bool = "auto"
+) -> frozenset[Case]:
+    """Returns those runs of all panels that have a record."""
+    return base.recorded(records, protocol.cases(), subspace)
 
 
 def summarised(
@@ -111,11 +113,7 @@ def render(
     table = output / f"{item.name}{budget.suffix}.md"
     tables.write_text(table, text)
     written = [table]
-    if _have_curves(panels):
+    if any(row.curves for panel in panels for row in panel.rows):
         stem = figures / f"{item.name}{budget.suffix}"
         written += curves.draw(item.title, views(panels), budget, stem, item.columns)
     return text, written
-
-
-def _have_curves(panels: Sequence[Panel]) -> bool:
-    return any(row.curves for panel in panels for row in panel.rows)

@@ -53,7 +53,7 @@ _NOTES = (
 )
 
 jobs = panels.jobs
-has_records = panels.has_records
+recorded = panels.recorded
 
 
 def render(

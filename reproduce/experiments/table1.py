@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import paper, tables
-from reproduce.experiments.base import training_jobs
+from reproduce.experiments import base
 from reproduce.figures import curves
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Case, Comparison
 from reproduce.records import Record
 from reproduce.runner import Job
 from reproduce.summary import Budget, Panel, summarise
@@ -36,7 +36,7 @@ def jobs(
             configuration.
         data: Loads MNIST; called only if a run is made.
     """
-    return training_jobs(list(comparison.cases().values()), seeds, execution, data)
+    return base.training_jobs(list(comparison.cases().values()), seeds, execution, data)
 
 
 def render(
@@ -72,8 +72,8 @@ def render(
     return text, written
 
 
-def has_records(
+def recorded(
     records: Sequence[Record], comparison: Comparison, subspace: str | bool = "auto"
-) -> bool:
-    """Whether any record belongs to a comparison."""
-    return any(row.curves for row in summarise(records, comparison, None, subspace))
+) -> frozenset[Case]:
+    """Returns those rows of a comparison that have a record."""
+    return base.recorded(records, list(comparison.cases().values()), subspace)

@@ -72,7 +72,7 @@ def _nothing() -> None:
 if __name__ == "__main__":
     folder, seconds, processes, *seeds = sys.argv[1:]
 
-    def train(*arguments: object) -> int:
+    def train(*arguments: object, **options: object) -> int:
         run(Path(folder), float(seconds), int(processes), list(map(int, seeds)))
         sys.exit(0)
 

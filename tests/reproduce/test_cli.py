@@ -4,18 +4,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from reproduce import cli, commands, readings
-from reproduce.claims.report import CLAIMS
-from reproduce.cli.options import Training
 from reproduce.data import DataError
 from reproduce.experiments.registry import TRAINING
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
-from reproduce.records import Store
+from reproduce.protocols import TABLE1, Comparison
 from reproduce.storage import StorageError
-from tests.reproduce._examples import record
+from tests.processes import Start
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--updates", "4", "--samples", "3"]
@@ -82,10 +78,10 @@ def test_table1_hands_on_readings_and_subspace(
         experiment: object,
         protocol: Comparison,
         seeds: tuple[int, ...],
-        options: Training,
-        console: object,
+        subspace: str | bool,
+        **options: object,
     ) -> int:
-        asked.update(comparison=protocol, seeds=seeds, subspace=options.sampled)
+        asked.update(comparison=protocol, seeds=seeds, subspace=subspace)
         return 0
 
     monkeypatch.setattr(commands, "train", train)
@@ -101,12 +97,12 @@ def test_table1_hands_on_readings_and_subspace(
 def test_every_training_experiment_has_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, bool]] = []
 
-    def train(experiment: Any, protocol: object, *options: object) -> int:
+    def train(experiment: Any, protocol: object, *chosen: object, **options: object) -> int:
         asked.append((experiment.NAME, protocol == experiment.QUICK))
         return 0
 
     monkeypatch.setattr(commands, "train", train)
-    monkeypatch.setattr(commands, "show", lambda *options: "")
+    monkeypatch.setattr(commands, "show", lambda *chosen, **options: "")
     names = [experiment.NAME for experiment in TRAINING]
     assert [cli.main([name, "--quick", "--seeds", "1"]) for name in names] == [0] * len(names)
     assert cli.main(["figure4"]) == 0
@@ -131,30 +127,6 @@ def test_help_needs_no_tensorflow() -> None:
         assert option in done.stdout
 
 
-def test_figures_draws_from_records_alone(tmp_path: Path) -> None:
-    store = Store(tmp_path, warn=pytest.fail)
-    store.save(record(TABLE1, "sgd", 0, {0: 0.1, 500: 0.9}), {})
-    store.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.9}), {})
-    script = "import sys; from reproduce import cli; cli.main(['figures', '--output', sys.argv[1]])"
-    script += "; sys.exit('tensorflow' in sys.modules)"
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, check=False)
-    assert done.returncode == 0
-    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert {"figure4.png", "figure4.pdf", "figure4-quick.png", "figure4-quick.csv"} <= drawn
-    verdicts = pd.read_csv(tmp_path / "claims.csv")["verdict"]
-    assert list(verdicts) == ["not measured yet"] * len(CLAIMS)
-    assert (tmp_path / "table1-quick.md").exists()
-
-
-def test_figures_without_records_is_code_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["figures", "--output", str(tmp_path)]) == 1
-    said = capsys.readouterr().err
-    assert f"nothing to draw: no records in {tmp_path}; `reproduce all` makes all of them" in said
-
-
 @pytest.mark.parametrize(
     "error", [DataError("a file is damaged"), StorageError("no room"), OSError(28, "No space")]
 )
@@ -170,7 +142,7 @@ def test_what_the_user_can_mend_is_one_line_and_code_1(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_end_with_their_code(number: signal.Signals, code: int) -> None:
+def test_signals_end_with_their_code(start: Start, number: signal.Signals, code: int) -> None:
     script = (
         "import sys, time\n"
         "from reproduce import cli, commands\n"
@@ -180,9 +152,8 @@ def test_signals_end_with_their_code(number: signal.Signals, code: int) -> None:
         "commands.train = train\n"
         "sys.exit(cli.main(['table1']))\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start([sys.executable, "-c", script], cwd=ROOT, **pipes)
     assert process.stdout is not None
     assert process.stdout.readline() == b"training\n"
     process.send_signal(number)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ from reproduce import parallel
 from reproduce.records import Store
 from reproduce.runner import Job
 from reproduce.storage import StorageError
+from tests.processes import Start
 from tests.reproduce._crew import KILLED_SEED, Pids, plan, run
 from tests.reproduce._invocation import FAILING_SEED
 
@@ -29,15 +31,15 @@ def _command(folder: Path, seconds: float, processes: int, seeds: Sequence[int])
     return [sys.executable, "-m", "tests.reproduce._crew", *words]
 
 
-def _start(*arguments: object) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        _command(*arguments),  # type: ignore[arg-type]
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+@pytest.fixture
+def crew(start: Start) -> Start:
+    """Starts `_command` with its output to be read."""
+
+    def start_crew(*arguments: Any) -> "subprocess.Popen[str]":
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return start(_command(*arguments), cwd=ROOT, text=True, **pipes)
+
+    return start_crew
 
 
 def test_processes_make_each_run_once_and_a_failure_stops_no_other(
@@ -90,8 +92,10 @@ def test_run_of_another_invocation_is_waited_for_and_taken_over(tmp_path: Path) 
     ("number", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)],
 )
-def test_signal_ends_all_processes(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    process = _start(tmp_path, 60, 2, (0, 1, 2, 3))
+def test_signal_ends_all_processes(
+    crew: Start, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    process = crew(tmp_path, 60, 2, (0, 1, 2, 3))
     assert process.stdout is not None
     assert [process.stdout.readline()[:5] for _ in range(2)] == ["began", "began"]
     children = psutil.Process(process.pid).children()
@@ -113,12 +117,12 @@ def test_signal_ends_all_processes(tmp_path: Path, number: signal.Signals, code:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_killed_at_random_moments_and_run_again_ends_with_the_same_bytes(
-    tmp_path: Path, processes: int
+    crew: Start, tmp_path: Path, processes: int
 ) -> None:
     moments = random.Random(processes)
     seeds = range(12)
     for _ in range(3):
-        process = _start(tmp_path, 0.05, processes, seeds)
+        process = crew(tmp_path, 0.05, processes, seeds)
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(moments.uniform(0.0, 0.3))

@@ -9,17 +9,21 @@ from reproduce import runner
 from reproduce.records import Store
 from reproduce.runner import Job, run_missing
 from reproduce.storage import StorageError
+from tests.processes import Start
 from tests.reproduce._invocation import FAILING_SEED, Lines, job
 
 ROOT = Path(__file__).parents[2]
 
 
-def _invoke(folder: Path, seconds: float, *seeds: int) -> "subprocess.Popen[str]":
-    module = ["-m", "tests.reproduce._invocation"]
-    arguments = [str(folder), str(seconds), *map(str, seeds)]
-    return subprocess.Popen(
-        [sys.executable, *module, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+@pytest.fixture
+def invoke(start: Start) -> Start:
+    """Starts an invocation of the runner: folder, seconds, seeds."""
+
+    def start_runner(*arguments: object) -> "subprocess.Popen[str]":
+        words = [sys.executable, "-m", "tests.reproduce._invocation", *map(str, arguments)]
+        return start(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+    return start_runner
 
 
 def _lines(process: "subprocess.Popen[str]") -> list[str]:
@@ -98,21 +102,21 @@ def test_run_missing_leaves_a_claimed_run_and_takes_it_over(
     assert waited == [runner.POLL_SECONDS]
 
 
-def test_killed_invocation_loses_only_the_run_in_progress(tmp_path: Path) -> None:
-    killed = _invoke(tmp_path / "killed", 0.3, 0, 1, 2)
+def test_killed_invocation_loses_only_the_run_in_progress(invoke: Start, tmp_path: Path) -> None:
+    killed = invoke(tmp_path / "killed", 0.3, 0, 1, 2)
     _read_until(killed, "began 1")
     killed.kill()
     killed.communicate()
     assert len(_records(tmp_path / "killed")) == 1
-    resumed = _lines(_invoke(tmp_path / "killed", 0, 0, 1, 2))
+    resumed = _lines(invoke(tmp_path / "killed", 0, 0, 1, 2))
     assert resumed == ["reused 0", "began 1", "completed 1", "began 2", "completed 2"]
-    _lines(_invoke(tmp_path / "whole", 0, 0, 1, 2))
+    _lines(invoke(tmp_path / "whole", 0, 0, 1, 2))
     assert _records(tmp_path / "killed") == _records(tmp_path / "whole")
 
 
-def test_concurrent_invocations_share_the_work(tmp_path: Path) -> None:
+def test_concurrent_invocations_share_the_work(invoke: Start, tmp_path: Path) -> None:
     seeds = range(6)
-    both = [_invoke(tmp_path, 0.1, *order) for order in (seeds, reversed(seeds))]
+    both = [invoke(tmp_path, 0.1, *order) for order in (seeds, reversed(seeds))]
     lines = [line for process in both for line in _lines(process)]
     made = sorted(line for line in lines if line.startswith("began"))
     assert made == [f"began {seed}" for seed in seeds]
@@ -120,11 +124,11 @@ def test_concurrent_invocations_share_the_work(tmp_path: Path) -> None:
 
 
 def test_invocation_waits_for_a_run_of_another_and_takes_it_over_when_killed(
-    tmp_path: Path,
+    invoke: Start, tmp_path: Path
 ) -> None:
-    first = _invoke(tmp_path, 60, 0)
+    first = invoke(tmp_path, 60, 0)
     _read_until(first, "began 0")
-    second = _invoke(tmp_path, 0, 0, 1)
+    second = invoke(tmp_path, 0, 0, 1)
     _read_until(second, "completed 1")
     first.kill()
     first.communicate()

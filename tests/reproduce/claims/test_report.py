@@ -215,13 +215,36 @@ def test_report_of_records_says_what_was_measured(tmp_path: Path) -> None:
         }
         store.save(record(table1.PROTOCOL, "sgd", seed, curve), {})
     store.save(record(table1.PROTOCOL, "is", 0, {0: 0.1, 10: 0.2}, diverged_at=11), {})
-    text, written = render(store, tmp_path)
+    text, used, written = render({"here": store}, tmp_path)
     (row,) = [line for line in text.splitlines() if "row SGD:" in line]
     assert "0.751 ± 0.001 (0.75)" in row
     assert "| holds" in row
     (diverged,) = [line for line in text.splitlines() if "row IS:" in line]
     assert MISSING in diverged
+    assert "| here" in row
+    assert "| here" not in diverged
+    assert used == ["here"]
     assert [path.name for path in written] == ["claims.md", "claims.csv"]
+
+
+def test_statement_rests_on_the_first_records_that_it_has_and_on_no_other(tmp_path: Path) -> None:
+    rising = {update: 0.1 + update / 1000 for update in HIDDEN.evaluations}
+    flat = dict.fromkeys(HIDDEN.evaluations, 0.1)
+    stores = {name: Store(tmp_path / name, warn=pytest.fail) for name in ("own", "reference")}
+    stores["own"].save(record(table1.PROTOCOL, "sgd", 0, rising), {})
+    for method in ("sgd", "is"):
+        stores["reference"].save(record(table1.PROTOCOL, method, 1, flat), {})
+    text, used, _ = render(stores, tmp_path)
+    rows = {
+        cells[2].strip(): [cell.strip() for cell in cells[4:7]]
+        for line in text.splitlines()
+        if len(cells := line.split("|")) > 7
+    }
+    assert rows["Table 1, row SGD: ours (the paper's)"][0].startswith("0.200 (0.75), 0.300")
+    assert rows["Table 1, row SGD: ours (the paper's)"][2] == "own"
+    assert rows["Table 1, row IS: ours (the paper's)"][2] == "reference"
+    assert rows["Table 1, row HR: ours (the paper's)"] == ["-", MISSING, "-"]
+    assert used == ["own", "reference"]
 
 
 def test_reading_is_named_where_a_claim_does_not_hold() -> None:
@@ -239,7 +262,7 @@ def test_other_seeds_of_another_method_are_no_comparison(tmp_path: Path) -> None
     rising = {update: 0.1 + update / 1000 for update in HIDDEN.evaluations}
     store.save(record(table1.PROTOCOL, "sgd", 0, rising), {})
     store.save(record(table1.PROTOCOL, "sgld", 1, rising), {})
-    text, _ = render(store, tmp_path)
+    text, _, _ = render({"here": store}, tmp_path)
     (row,) = [line for line in text.splitlines() if "more stable than SGD" in line][:1]
     assert MISSING in row
 

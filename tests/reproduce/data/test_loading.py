@@ -14,6 +14,7 @@ from filelock import FileLock
 from reproduce.data import builder
 from reproduce.data.loading import Mnist, load
 from reproduce.data.source import TRAIN_IMAGES, TRAIN_LABELS, Arrays, DataError, Source
+from tests.processes import Start
 
 FIELDS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -246,24 +247,30 @@ sys.stdout.buffer.write(mnist.train_images.tobytes() + mnist.train_labels.tobyte
 """
 
 
-def start(script: str, source: Source, data_dir: Path) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, os.fspath(data_dir)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert process.stdin is not None
-    process.stdin.write(pickle.dumps(source))
-    process.stdin.flush()
-    return process
+@pytest.fixture
+def load_elsewhere(start: Start) -> Start:
+    """Starts a script with a source on its standard input."""
+
+    def start_script(script: str, source: Source, data_dir: Path) -> subprocess.Popen[bytes]:
+        process = start(
+            [sys.executable, "-c", script, os.fspath(data_dir)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert process.stdin is not None
+        process.stdin.write(pickle.dumps(source))
+        process.stdin.flush()
+        return process
+
+    return start_script
 
 
 def test_killed_preparation_is_taken_up_by_the_next(
-    tiny: Source, tiny_arrays: Arrays, data_dir: Path
+    load_elsewhere: Start, tiny: Source, tiny_arrays: Arrays, data_dir: Path
 ) -> None:
-    process = start(KILLED, tiny, data_dir)
+    process = load_elsewhere(KILLED, tiny, data_dir)
     process.communicate()
     assert process.returncode == -9
     assert list(data_dir.glob("lerh_tf/preparing/mnist/*"))
@@ -273,9 +280,9 @@ def test_killed_preparation_is_taken_up_by_the_next(
 
 
 def test_two_processes_at_once_prepare_once(
-    tiny: Source, tiny_arrays: Arrays, data_dir: Path
+    load_elsewhere: Start, tiny: Source, tiny_arrays: Arrays, data_dir: Path
 ) -> None:
-    processes = [start(LOAD, tiny, data_dir) for _ in range(2)]
+    processes = [load_elsewhere(LOAD, tiny, data_dir) for _ in range(2)]
     outputs = [process.communicate() for process in processes]
     expected = tiny_arrays[TRAIN_IMAGES].tobytes() + tiny_arrays[TRAIN_LABELS].tobytes()
     assert [process.returncode for process in processes] == [0, 0]

@@ -166,9 +166,9 @@ def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
     text, written = _render(tmp_path, [])
     assert set(written) == {".md"}
     assert "missing" in text
-    assert not panels.has_records([], TINY)
-    assert panels.has_records(_records(), TINY)
-    assert not panels.has_records(_records(), TINY, subspace=False)
+    assert not panels.recorded([], TINY)
+    assert panels.recorded(_records(), TINY)
+    assert not panels.recorded(_records(), TINY, subspace=False)
 
 
 def test_panels_differ_in_each_field_once() -> None:

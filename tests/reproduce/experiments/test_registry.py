@@ -1,6 +1,6 @@
 """Every training experiment from runs to figure, at the budget for a first look."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.registry import TRAINING
-from reproduce.protocols import Comparison, Panels
+from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Store
 from reproduce.runner import run_missing
 from tests.reproduce._examples import ENVIRONMENT, stripes
@@ -33,6 +33,10 @@ def _protocol(experiment: Experiment[Any]) -> Any:
     return experiment.QUICK
 
 
+def _cases(protocol: Any) -> Sequence[Case]:
+    return list(protocol.cases().values()) if isinstance(protocol, Comparison) else protocol.cases()
+
+
 def _first(comparison: Comparison) -> Comparison:
     return comparison.with_methods(tuple(comparison.methods)[-1:])
 
@@ -52,8 +56,8 @@ def test_experiment_runs_and_renders(
     assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
     assert all(store.path(job.run).exists() for job in jobs)
     records = store.scan(RECORDS)
-    assert experiment.has_records(records, protocol)
-    assert not experiment.has_records(records, experiment.PROTOCOL)
+    assert experiment.recorded(records, protocol) == {*_cases(protocol)}
+    assert not experiment.recorded(records, experiment.PROTOCOL)
     text, written = experiment.render(
         records, protocol, SEEDS, "auto", tmp_path, tmp_path / "figures"
     )

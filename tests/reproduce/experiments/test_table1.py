@@ -68,7 +68,7 @@ def test_jobs_carry_the_execution_and_the_reading_in_their_keys() -> None:
 
 def test_render_keeps_runs_in_all_weights_apart(tmp_path: Path) -> None:
     plain = [record(TABLE1, "is", 0, {0: 0.1, 500: 0.8}, subspace=False)]
-    assert not table1.has_records(plain, TABLE1)
+    assert not table1.recorded(plain, TABLE1)
     text, written = table1.render(plain, TABLE1, None, False, tmp_path, tmp_path)
     assert "0.800" in text
     assert {path.stem for path in written} == {"table1-subspace-false", "figure4-subspace-false"}
@@ -78,4 +78,4 @@ def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
     text, written = table1.render([], TINY, None, "auto", tmp_path, tmp_path)
     assert [path.suffix for path in written] == [".md", ".csv"]
     assert "missing" in text
-    assert not table1.has_records([], TINY)
+    assert not table1.recorded([], TINY)

@@ -1,0 +1,195 @@
+"""Tables and figures from the records there are: one's own, or else those of the reference run."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from reproduce import claims, verification
+from reproduce.experiments import gaussians, landscapes, table2, theory
+from reproduce.experiments.base import RECORDS, Experiment
+from reproduce.experiments.registry import TRAINING
+from reproduce.protocols import SUBSPACES
+from reproduce.records import Store
+from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
+
+OWN, REFERENCE = "own records", "the reference run"
+LISTING = "figures.md"
+"""The file that says which table and figure was drawn from which records."""
+
+
+class Source:
+    """A folder of records.
+
+    Args:
+        name: What it is called in what is written.
+        store: The records.
+    """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name, self.store = name, store
+        self.records = cache(store.scan)
+
+
+class Drawn(NamedTuple):
+    """What was drawn.
+
+    Args:
+        name: The command that makes the records.
+        source: The name of where they lie, all of them.
+        files: The files written.
+    """
+
+    name: str
+    source: str
+    files: Sequence[Path]
+
+
+class Item(NamedTuple):
+    """What is drawn from the records of one experiment at one budget: a table, a figure, or both.
+
+    Args:
+        name: The command that makes the records.
+        found: Takes a source to the runs of the item that have a record there.
+        render: Takes a source, the folder of the table and that of the figure to the files written.
+    """
+
+    name: str
+    found: Callable[[Source], frozenset[Hashable]]
+    render: Callable[[Source, Path, Path], list[Path]]
+
+
+def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Item:
+    def found(source: Source) -> frozenset[Hashable]:
+        return experiment.recorded(source.records(RECORDS), protocol, subspace)
+
+    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+        records = source.records(RECORDS)
+        return experiment.render(records, protocol, None, subspace, output, figures)[1]
+
+    return Item(experiment.NAME, found, render)
+
+
+def _landscape(name: str) -> Item:
+    def found(source: Source) -> frozenset[Hashable]:
+        records = source.records(landscapes.NAME)
+        return _one(name, landscapes.has_records(records, name, landscapes.FIGURES))
+
+    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+        records = source.records(landscapes.NAME)
+        return landscapes.render(records, name, landscapes.FIGURES, figures)
+
+    return Item(name, found, render)
+
+
+def _gaussians(shown: gaussians.Approximation) -> Item:
+    def found(source: Source) -> frozenset[Hashable]:
+        name = gaussians.FIGURE
+        return _one(name, gaussians.has_records(source.records(gaussians.NAME), shown))
+
+    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+        return gaussians.render(source.records(gaussians.NAME), shown, figures)
+
+    return Item(gaussians.FIGURE, found, render)
+
+
+def _theory(protocol: Theory) -> Item:
+    def found(source: Source) -> frozenset[Hashable]:
+        return _one(theory.NAME, theory.has_records(source.records(theory.NAME), protocol))
+
+    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+        return theory.render(source.records(theory.NAME), protocol, None, output)[1]
+
+    return Item(theory.NAME, found, render)
+
+
+def _table2(timing: table2.Timing) -> Item:
+    def found(source: Source) -> frozenset[Hashable]:
+        return _one(table2.NAME, table2.has_records(source.store, timing))
+
+    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+        return table2.render(source.store, timing, output)[1]
+
+    return Item(table2.NAME, found, render)
+
+
+def _one(run: Hashable, is_there: bool) -> frozenset[Hashable]:
+    return frozenset([run] if is_there else [])
+
+
+ILLUSTRATIONS = (*map(_landscape, landscapes.FIGURES), _gaussians(gaussians.Approximation()))
+"""Figures 1, 2 and 3."""
+
+ITEMS = (
+    *(
+        _trained(experiment, protocol, subspace)
+        for experiment in TRAINING
+        for protocol in (experiment.PROTOCOL, experiment.QUICK)
+        for subspace in SUBSPACES
+    ),
+    *ILLUSTRATIONS,
+    *map(_theory, (THEORY, QUICK_THEORY)),
+    *map(_table2, (table2.PROTOCOL, table2.QUICK)),
+)
+"""Every table and figure, the paper's budget and the quick one apart."""
+
+
+def sources(output: Path, warn: Callable[[str], None]) -> list[Source]:
+    """Returns where to look for records, in this order: a folder, then the reference run.
+
+    Args:
+        output: The folder.
+        warn: Told of every damaged record.
+    """
+    reference = Source(REFERENCE, Store(verification.REFERENCE, warn))
+    if output.resolve() == verification.REFERENCE.resolve():
+        return [reference]
+    return [Source(OWN, Store(output, warn)), reference]
+
+
+def draw(
+    items: Sequence[Item], among: Sequence[Source], output: Path, figures: Path
+) -> list[Drawn]:
+    """Draws every item that has records, each from one source alone.
+
+    The first source that has records of an item is taken, unless another item there shows the
+    same runs and more, and a later source has records too: after `table1` alone, Figure 6 is the
+    reference's, not three of its twelve lines.
+
+    Args:
+        items: What could be drawn.
+        among: Where to look for records, in this order.
+        output: Folder of the tables.
+        figures: Folder of the figures.
+    """
+    drawn = []
+    found = {source: [item.found(source) for item in items] for source in among}
+    for at, item in enumerate(items):
+        able = [source for source in among if found[source][at]]
+        meant = [
+            source for source in able if not any(found[source][at] < more for more in found[source])
+        ]
+        for source in (meant or able)[:1]:
+            drawn.append(Drawn(item.name, source.name, item.render(source, output, figures)))
+    return drawn
+
+
+def judge(among: Sequence[Source], output: Path) -> tuple[str, Drawn]:
+    """Writes what holds, claim by claim, each from one source alone.
+
+    Returns:
+        The report as Markdown, and what was written.
+    """
+    stores = {source.name: source.store for source in among}
+    text, used, written = claims.render(stores, output)
+    return text, Drawn("claims", " and ".join(used) or "no records", written)
+
+
+def listing(drawn: Sequence[Drawn]) -> str:
+    """Returns which files were drawn from which records, as Markdown."""
+    cells = [[one.name, one.source, ", ".join(f"`{path}`" for path in one.files)] for one in drawn]
+    table = pd.DataFrame(cells, columns=["command", "drawn from", "files"])
+    text = table.to_markdown(index=False, disable_numparse=True)
+    return f"# Tables and figures as `reproduce figures` last drew them\n\n{text}\n"
