@@ -12,6 +12,7 @@ import tensorflow as tf
 
 _FORMAT = "format"
 _OF_FIRST_FORM = "layout"
+_EXIST_BEFORE_BUILD = frozenset({"tau", "inner_learning_rate"})
 
 
 class SavedByName(keras.optimizers.Optimizer):
@@ -64,7 +65,7 @@ class SavedByName(keras.optimizers.Optimizer):
             return f"the state of `{found}`"
         expected = {*self.state, _FORMAT}
         missing, beyond = expected - saved.keys(), saved.keys() - expected
-        if missing or (self.built and beyond):
+        if missing or (beyond if self.built else beyond & _EXIST_BEFORE_BUILD):
             return f"a state without {sorted(missing)} and with {sorted(beyond)}"
         return ""
 

@@ -201,6 +201,12 @@ class GaussianApproximation(SavedByName):
         """The optimizer's own variables and the inner one's."""
         return self._variables + self.inner_optimizer.variables
 
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Sets the variables' values, in the order of `variables`."""
+        own = len(self._variables)
+        super().set_weights(weights[:own])
+        self.inner_optimizer.set_weights(weights[own:])
+
     @property
     def state(self) -> dict[str, keras.Variable]:
         """See `SavedByName`."""
@@ -209,8 +215,11 @@ class GaussianApproximation(SavedByName):
             state["tau"] = self._tau
         if self.built and self._kernel.has_chain:
             state |= self._chain.state()
-        inner = self.inner_optimizer.variables
-        return state | {f"inner_{index}": variable for index, variable in enumerate(inner)}
+        for index, variable in enumerate(self.inner_optimizer.variables):
+            # Those of the weights by their position: the weights' names change with the process.
+            is_first = variable.name in ("iteration", "learning_rate")
+            state[f"inner_{variable.name if is_first else index}"] = variable
+        return state
 
     @property
     def format(self) -> str:

@@ -44,6 +44,23 @@ class TakesGradients(keras.optimizers.Optimizer):
         self._linear = LinearLoss()
         self._loss_is_captured = False
 
+    # What Keras's tests reach into is the inner optimizer's.
+    @property
+    def _accumulated_gradients(self) -> Any:
+        return self.inner_optimizer._accumulated_gradients
+
+    @_accumulated_gradients.setter
+    def _accumulated_gradients(self, of_no_weights: Any) -> None:
+        pass
+
+    @property
+    def _model_variables_moving_average(self) -> Any:
+        return self.inner_optimizer._model_variables_moving_average
+
+    @_model_variables_moving_average.setter
+    def _model_variables_moving_average(self, of_no_weights: Any) -> None:
+        pass
+
     def scale_loss(self, loss: Any) -> Any:
         if not tf.is_symbolic_tensor(loss):
             # What the gradients that follow are gradients of: Keras's own rule.
@@ -58,7 +75,7 @@ class TakesGradients(keras.optimizers.Optimizer):
             self._loss_is_captured = False
             super().apply(grads, trainable_variables)
             return
-        known = self._trainable_variables
+        known = self.inner_optimizer._trainable_variables
         self._linear.variables = list(known if trainable_variables is None else trainable_variables)
         self._linear.scale = self.loss_scale_factor or 1.0
         if not self.gradient_accumulation_steps:
@@ -96,12 +113,12 @@ def product(gradient: Any, variable: Variable) -> tf.Tensor:
 
 @keras.saving.register_keras_serializable("lerh_tf_tests")
 class SGD(TakesGradients, HeatRegularization):
-    """Algorithm 2 in the place of Keras's SGD.
+    """Algorithm 2 in the place of Keras's SGD, with that SGD inside.
 
     Args:
         learning_rate: SGD's.
-        momentum: kept for `get_config`; without effect, as SGD's is on a single step from rest.
-        nesterov: kept for `get_config`; without effect, as SGD's is without momentum.
+        momentum: SGD's.
+        nesterov: SGD's.
         **kwargs: SGD's other arguments, or those of `HeatRegularization`.
     """
 
@@ -112,16 +129,9 @@ class SGD(TakesGradients, HeatRegularization):
         nesterov: bool = False,
         **kwargs: Any,
     ) -> None:
-        exact = {
-            "tau": 1.0,
-            "solver": RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0)),
-            "seed": 0,
-        }
-        super().__init__(learning_rate=learning_rate, **{**exact, **kwargs})
-        self._of_sgd = {"momentum": momentum, "nesterov": nesterov}
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **self._of_sgd}
+        solver = RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0))
+        exact = {"tau": 1.0, "solver": solver, "seed": 0, "learning_rate": learning_rate}
+        super().__init__(**{**exact, "momentum": momentum, "nesterov": nesterov, **kwargs})
 
 
 @keras.saving.register_keras_serializable("lerh_tf_tests")

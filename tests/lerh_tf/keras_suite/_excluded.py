@@ -1,12 +1,11 @@
 """The one table of what is left out of Keras's own tests, and why.
 
-Tests of arguments that only SGD has, and what is no test of SGD on TensorFlow at all.
+What is no test of SGD on TensorFlow at all.
 """
 
 import unittest
 from fnmatch import fnmatch
 
-MOMENTUM = "momentum is an argument of SGD's own"
 OTHER = "a case of another of Keras's optimizers; SGD's is run by its name"
 BACKEND = "Keras skips it on TensorFlow: `stateless_apply` belongs to JAX"
 ABSENT = "Keras skips it where tf_keras is not installed"
@@ -17,7 +16,7 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "test_gradient_accumulation_with_weigth_decay*": OTHER,
         "test_pickleable_optimizers*": OTHER,
     },
-    "SGDTest": {"test_invalid_momentum": MOMENTUM},
+    "SGDTest": {},
     "LossScaleOptimizerTest": {"*_stateless": BACKEND},
     "OptimizerSparseTest": {
         **{
@@ -28,7 +27,6 @@ EXCLUDED: dict[str, dict[str, str]] = {
                 *("sgd", "loss_scale_optimizer_sgd"),
             )
         },
-        "test_sparse_*_sgd_momentum*": MOMENTUM,
     },
     "OptimizerDistributeTest": {"test_single_step1": ABSENT},
 }

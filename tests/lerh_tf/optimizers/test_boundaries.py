@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 from lerh_tf import SGLD, LocalEntropy, LossFunction, Scoping, TrainStep
 from lerh_tf.optimizers.base import GaussianApproximation
@@ -72,7 +73,7 @@ def test_keras_s_attributes_are_the_inner_optimizer_s(name: str) -> None:
 
 def test_nothing_that_is_set_is_without_effect() -> None:
     # Keras's own arguments are all among those that are handed on.
-    parameters = inspect.signature(keras.optimizers.Optimizer.__init__).parameters
+    parameters = inspect.signature(BaseOptimizer.__init__).parameters
     assert set(KERAS_ARGUMENTS) == set(parameters) - {"self", "learning_rate", "name", "kwargs"}
 
 
@@ -148,7 +149,7 @@ REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         loss,
         [WEIGHT, FROZEN],
         ValueError,
-        r"must be trainable.*=\['frozen \(float32\)'\]$",
+        r"must be trainable.*'frozen \(float32\)'\]$",
     ),
     "integers": (loss, [WEIGHT, COUNT], ValueError, r"a floating dtype.*=\['count \(int32\)'\]$"),
 }

@@ -215,10 +215,9 @@ def test_samples_without_a_finite_loss_are_left_out_and_nobody_is_told() -> None
     assert np.isfinite(weight.numpy()).all()
 
 
-@pytest.mark.parametrize(("dtype", "tau"), [("float16", 1e-10), ("float32", 1e-44)])
-def test_gradient_out_of_the_dtype_moves_nothing(dtype: str, tau: float) -> None:
-    weight = tf.Variable([1.0, 2.0], dtype=dtype)
-    optimizer = LocalEntropy(tau, ImportanceSampling(2), seed=0, on_failure="warn")
+def test_gradient_out_of_the_dtype_moves_nothing() -> None:
+    weight = tf.Variable([1.0, 2.0], dtype="float16")
+    optimizer = LocalEntropy(1e-10, ImportanceSampling(2), seed=0, on_failure="warn")
     before = kept_after_build(optimizer, weight)
     with pytest.warns(RuntimeWarning, match=r"^The gradient \(x - m\) / tau is infinite or NaN"):
         optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
@@ -274,7 +273,7 @@ def test_last_part_of_an_accumulated_update_with_a_bad_tau_loses_no_other(bad: f
     weight = tf.Variable([1.0, 2.0])
     optimizer = HeatRegularization(
         BadSecond(),
-        RobbinsMonro(1, 1, RobbinsMonroSteps(1.0)),
+        RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0)),
         seed=0,
         on_failure="warn",
         gradient_accumulation_steps=2,
@@ -293,5 +292,4 @@ def test_finite_gradient_is_the_inner_optimizer_s_own_business() -> None:
     weight = tf.Variable([1.0, 2.0])
     optimizer = LocalEntropy(0.1, ImportanceSampling(2), seed=0, learning_rate=1e38)
     optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
-    optimizer.step(lambda: tf.reduce_sum(weight**2 * 0.0), [weight])
-    optimizer.report_failures()
+    assert np.abs(weight.numpy()).max() > 1e30

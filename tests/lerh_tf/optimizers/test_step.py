@@ -18,7 +18,7 @@ from lerh_tf import (
     ReplayError,
     RobbinsMonro,
 )
-from lerh_tf.optimizers._doors import CompiledSteps
+from lerh_tf.optimizers._capture import CompiledClosures
 
 Array = npt.NDArray[Any]
 Optimizer = LocalEntropy | HeatRegularization
@@ -88,7 +88,7 @@ def test_each_closure_is_traced_once() -> None:
 
 
 def test_a_new_closure_at_each_update_is_warned_of_once() -> None:
-    steps, variables = CompiledSteps(lambda *_: None), [tf.Variable(1.0)]
+    steps, variables = CompiledClosures(lambda *_: None), [tf.Variable(1.0)]
 
     def update() -> None:
         steps.get(lambda: None, variables)
@@ -153,7 +153,7 @@ def wave(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..
 def test_step_compiled_by_xla_is_the_same_arithmetic(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", wave)
+    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", wave)
     expected = train(optimizers()[name](), jit_compile=False)
     actual = train(optimizers()[name](), jit_compile=True)
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
