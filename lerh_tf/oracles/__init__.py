@@ -14,14 +14,14 @@ from lerh_tf.oracles.algorithms import heat_minimizers, heat_step, iterate, loca
 from lerh_tf.oracles.densities import Density, gaussian, kl_divergence, mixture
 from lerh_tf.oracles.landscape import Landscape
 from lerh_tf.oracles.quadratic import Quadratic
-from lerh_tf.oracles.quadrature import Estimate, QuadratureError
+from lerh_tf.oracles.quadrature import QuadratureError, Value
 
 __all__ = [
     "Density",
-    "Estimate",
     "Landscape",
     "Quadratic",
     "QuadratureError",
+    "Value",
     "gaussian",
     "heat_minimizers",
     "heat_step",

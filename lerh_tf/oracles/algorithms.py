@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from lerh_tf._checks import integer_at_least
 from lerh_tf.oracles.densities import as_point
 from lerh_tf.oracles.landscape import Landscape
-from lerh_tf.oracles.quadrature import DEPTH, Array, Box, Estimate, QuadratureError, locate
+from lerh_tf.oracles.quadrature import DEPTH, Array, Box, QuadratureError, Value, locate
 
 # The scan for starting points: cells per sqrt(tau), reach of the Gaussian in sqrt(tau), most nodes.
 _CELLS = 8
@@ -21,7 +21,7 @@ _NODES = 4_000_000
 _SAME = 1e-3
 
 
-def local_entropy_step(landscape: Landscape, x: npt.ArrayLike) -> Estimate:
+def local_entropy_step(landscape: Landscape, x: npt.ArrayLike) -> Value:
     """x_{k+1} = E_q X with q = q_{x_k,tau}, the minimiser of D_KL(q || phi_{y,tau}) over y.
 
     Args:
@@ -40,7 +40,7 @@ def local_entropy_step(landscape: Landscape, x: npt.ArrayLike) -> Estimate:
     return landscape.mean(x)
 
 
-def heat_step(landscape: Landscape, x: npt.ArrayLike) -> Estimate:
+def heat_step(landscape: Landscape, x: npt.ArrayLike) -> Value:
     """x_{k+1} = a global minimiser of D_KL(phi_{y,tau} || q_{x_k,tau}) over y.
 
     It need not be unique; between equals rounding decides (`heat_minimizers` returns them all).
@@ -61,7 +61,7 @@ def heat_step(landscape: Landscape, x: npt.ArrayLike) -> Estimate:
     return heat_minimizers(landscape, x)[0]
 
 
-def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Estimate]:
+def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Value]:
     """The local minimisers of D_KL(phi_{y,tau} || q_{x,tau}) over y, the smallest divergence first.
 
     The divergence is F^H_tau(y) + |y - x|^2 / 2 tau - F_tau(x), so its minimisers solve
@@ -81,7 +81,7 @@ def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Estimate]:
             region to scan is too large for a grid.
     """
     divergence = _Divergence(landscape, as_point("x", x))
-    found: list[Estimate] = []
+    found: list[Value] = []
     for start in _scan(landscape, divergence.x):
         y = _refine(divergence, start)
         if y is not None and not any(_same(y, other, landscape.tau) for other in found):
@@ -94,7 +94,7 @@ def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Estimate]:
 
 
 def iterate(
-    step: Callable[[Landscape, Array], Estimate],
+    step: Callable[[Landscape, Array], Value],
     landscape: Landscape,
     x: npt.ArrayLike,
     steps: int,
@@ -134,9 +134,9 @@ class _Divergence:
     def gradient(self, y: Array) -> Array:
         return self.gradient_estimate(y).value
 
-    def gradient_estimate(self, y: Array) -> Estimate:
+    def gradient_estimate(self, y: Array) -> Value:
         slope, error = self.landscape.heat_gradient(y)
-        return Estimate(slope + (y - self.x) / self.landscape.tau, error)
+        return Value(slope + (y - self.x) / self.landscape.tau, error)
 
     def hessian(self, y: Array) -> Array:
         return self.landscape.heat_hessian(y).value + np.eye(y.size) / self.landscape.tau
@@ -181,7 +181,7 @@ def _scan(landscape: Landscape, x: Array) -> Array:
     return nodes[inner][values[inner] == minimum_filter(values, size=3)[inner]]
 
 
-def _refine(divergence: _Divergence, start: Array) -> Estimate | None:
+def _refine(divergence: _Divergence, start: Array) -> Value | None:
     """The minimiser next to `start`; None if what lies there is none."""
     width = float(np.sqrt(divergence.landscape.tau))
     y: Array = minimize(
@@ -210,8 +210,8 @@ def _refine(divergence: _Divergence, start: Array) -> Estimate | None:
             f"A minimiser must be resolved to `tolerance`={tolerance:g}. Received: "
             f"error {distance:.1e} at {y}, where the least curvature is {curvature:.1e}"
         )
-    return Estimate(y, distance)
+    return Value(y, distance)
 
 
-def _same(a: Estimate, b: Estimate, tau: float) -> bool:
+def _same(a: Value, b: Value, tau: float) -> bool:
     return bool(np.linalg.norm(a.value - b.value) < _SAME * np.sqrt(tau))

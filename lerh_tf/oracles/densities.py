@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from lerh_tf._checks import positive_float
-from lerh_tf.oracles.quadrature import Array, Estimate, Function, expectation, log_integral
+from lerh_tf.oracles.quadrature import Array, Function, Value, expectation, log_integral
 
 _NORMALISATION = 1e-8
 
@@ -67,7 +67,7 @@ class Density:
                 f"`log_density` must integrate to 1. Received: mass {np.exp(log_mass):.6g}"
             )
 
-    def expectation(self, g: Function, tolerance: float) -> Estimate:
+    def expectation(self, g: Function, tolerance: float) -> Value:
         """The mean of g, which maps (..., d) to (..., *event).
 
         Args:
@@ -129,7 +129,7 @@ def mixture(weights: Sequence[float], components: Sequence[Density]) -> Density:
     return Density(log_density, centres.mean(axis=0), float(width))
 
 
-def kl_divergence(p: Density, q: Density, tolerance: float) -> Estimate:
+def kl_divergence(p: Density, q: Density, tolerance: float) -> Value:
     """D_KL(p || q) = int log(p / q) p.
 
     Args:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lerh_tf._checks import positive_float
 from lerh_tf.oracles.densities import Density, as_point, gaussian, kl_divergence, log_gaussian
-from lerh_tf.oracles.quadrature import Array, Estimate, Function, expectation, log_integral
+from lerh_tf.oracles.quadrature import Array, Function, Value, expectation, log_integral
 
 # What float64 sums of a million terms can keep.
 _FINEST = 1e-12
@@ -22,7 +22,7 @@ _FINEST = 1e-12
 class Landscape:
     """A function f on R or R^2 at scale sqrt(tau): F_tau, F^H_tau and what the paper says of them.
 
-    Every quantity comes as an `Estimate`, a pair (value, error). Points are arrays of shape (d,)
+    Every quantity comes as a `Value`, a pair (value, error). Points are arrays of shape (d,)
     with d = 1 or 2; a bare number is a point of R. Of f only values are used, never a gradient.
 
     Args:
@@ -78,7 +78,7 @@ class Landscape:
             )
         return values
 
-    def local_entropy(self, x: npt.ArrayLike) -> Estimate:
+    def local_entropy(self, x: npt.ArrayLike) -> Value:
         """F_tau(x) = -log int exp(-f(v)) phi_{x,tau}(v) dv, with the Gaussian normalised.
 
         The proof of the first theorem takes this for -log Z_{x,tau}. But Z normalises q_{x,tau}
@@ -101,7 +101,7 @@ class Landscape:
 
         return log_integral(log_joint, point, self._width, self.tolerance).scaled(-1.0)
 
-    def heat(self, x: npt.ArrayLike) -> Estimate:
+    def heat(self, x: npt.ArrayLike) -> Value:
         """F^H_tau(x) = int f(v) phi_{x,tau}(v) dv.
 
         Args:
@@ -115,7 +115,7 @@ class Landscape:
         """
         return self._gaussian_mean(lambda u, f: f, x)
 
-    def local_entropy_gradient(self, x: npt.ArrayLike) -> Estimate:
+    def local_entropy_gradient(self, x: npt.ArrayLike) -> Value:
         """The gradient of F_tau at x, (x - E_q X) / tau with q = q_{x,tau}.
 
         Args:
@@ -129,7 +129,7 @@ class Landscape:
         """
         return self._mean_displacement(x).scaled(-1 / self.tau)
 
-    def heat_gradient(self, x: npt.ArrayLike) -> Estimate:
+    def heat_gradient(self, x: npt.ArrayLike) -> Value:
         """The gradient of F^H_tau at x, E[f(V) (V - x)] / tau with V ~ phi_{x,tau}.
 
         That is E[grad f(V)] after Gaussian integration by parts, so f needs no gradient.
@@ -142,7 +142,7 @@ class Landscape:
         """
         return self._gaussian_mean(lambda u, f: f[..., None] * u, x).scaled(1 / self.tau)
 
-    def heat_hessian(self, x: npt.ArrayLike) -> Estimate:
+    def heat_hessian(self, x: npt.ArrayLike) -> Value:
         """The Hessian of F^H_tau at x, E[f(V) ((V - x)(V - x)^T - tau I)] / tau^2.
 
         Args:
@@ -183,7 +183,7 @@ class Landscape:
         point, entropy = as_point("x", x), self.local_entropy(x).value
         return Density(lambda v: self.log_joint(v, point) + entropy, point, self._width)
 
-    def mean(self, x: npt.ArrayLike) -> Estimate:
+    def mean(self, x: npt.ArrayLike) -> Value:
         """E_q X with q = q_{x,tau}.
 
         Args:
@@ -193,9 +193,9 @@ class Landscape:
             The mean, shape (d,).
         """
         displacement, error = self._mean_displacement(x)
-        return Estimate(as_point("x", x) + displacement, error)
+        return Value(as_point("x", x) + displacement, error)
 
-    def covariance(self, x: npt.ArrayLike) -> Estimate:
+    def covariance(self, x: npt.ArrayLike) -> Value:
         """Cov_q X with q = q_{x,tau}.
 
         Args:
@@ -207,7 +207,7 @@ class Landscape:
         centre = self.mean(x).value
         return self._posterior_mean(lambda v: _outer(v - centre), as_point("x", x))
 
-    def kl_mean_seeking(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Estimate:
+    def kl_mean_seeking(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Value:
         """D_KL(q_{anchor,tau} || phi_{x,tau}), which Algorithm 1 minimises over x.
 
         Args:
@@ -219,7 +219,7 @@ class Landscape:
         """
         return kl_divergence(self.density(anchor), self.gaussian(x), self.tolerance)
 
-    def kl_mode_seeking(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Estimate:
+    def kl_mode_seeking(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Value:
         """D_KL(phi_{x,tau} || q_{anchor,tau}), which Algorithm 2 minimises over x.
 
         Args:
@@ -231,7 +231,7 @@ class Landscape:
         """
         return kl_divergence(self.gaussian(x), self.density(anchor), self.tolerance)
 
-    def local_entropy_functional(self, q: Density, x: npt.ArrayLike) -> Estimate:
+    def local_entropy_functional(self, q: Density, x: npt.ArrayLike) -> Value:
         """The functional int f q + D_KL(q || phi_{x,tau}): F_tau(x) at q_{x,tau}, more elsewhere.
 
         Args:
@@ -247,7 +247,7 @@ class Landscape:
         divergence = kl_divergence(q, self.gaussian(x), self.tolerance)
         return q.expectation(self.loss, self.tolerance) + divergence
 
-    def heat_functional(self, q: Density, x: npt.ArrayLike) -> Estimate:
+    def heat_functional(self, q: Density, x: npt.ArrayLike) -> Value:
         """The functional log int exp(f) q + D_KL(phi_{x,tau} || q).
 
         It is F^H_tau(x) at q_{x,tau} and more elsewhere.
@@ -269,7 +269,7 @@ class Landscape:
         divergence = kl_divergence(self.gaussian(x), q, self.tolerance)
         return log_integral(log_tilted, q.centre, q.width, self.tolerance) + divergence
 
-    def local_entropy_majorizer(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Estimate:
+    def local_entropy_majorizer(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Value:
         """A(x, anchor), the local entropy's functional at q_{anchor,tau}.
 
         It is at least F_tau(x), and equal at x = anchor.
@@ -286,7 +286,7 @@ class Landscape:
         """
         return self.local_entropy_functional(self.density(anchor), x)
 
-    def heat_majorizer(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Estimate:
+    def heat_majorizer(self, x: npt.ArrayLike, anchor: npt.ArrayLike) -> Value:
         """A^H(x, anchor), the heat regularization's functional at q_{anchor,tau}.
 
         It is at least F^H_tau(x), and equal at x = anchor.
@@ -307,12 +307,12 @@ class Landscape:
     def _width(self) -> float:
         return float(np.sqrt(self.tau))
 
-    def _mean_displacement(self, x: npt.ArrayLike) -> Estimate:
+    def _mean_displacement(self, x: npt.ArrayLike) -> Value:
         """E_q X - x: summed as such, since a small difference of positions would lose digits."""
         point = as_point("x", x)
         return self._posterior_mean(lambda v: v - point, point)
 
-    def _posterior_mean(self, g: Function, x: Array) -> Estimate:
+    def _posterior_mean(self, g: Function, x: Array) -> Value:
         """The mean of g(V), V ~ q_{x,tau}."""
 
         def log_joint(v: Array) -> Array:
@@ -320,7 +320,7 @@ class Landscape:
 
         return expectation(g, log_joint, x, self._width, self.tolerance)
 
-    def _gaussian_mean(self, g: Callable[[Array, Array], Array], x: npt.ArrayLike) -> Estimate:
+    def _gaussian_mean(self, g: Callable[[Array, Array], Array], x: npt.ArrayLike) -> Value:
         """The mean of g(V - x, f(V)), V ~ phi_{x,tau}."""
         point = as_point("x", x)
 

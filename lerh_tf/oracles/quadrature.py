@@ -31,7 +31,7 @@ class QuadratureError(ArithmeticError):
     """An integral that does not exist, or that the grids do not resolve to the tolerance."""
 
 
-class Estimate(NamedTuple):
+class Value(NamedTuple):
     """A number (or vector, or matrix) and how far to trust it.
 
     Attributes:
@@ -42,13 +42,13 @@ class Estimate(NamedTuple):
     value: Array
     error: float
 
-    def __add__(self, other: "Estimate") -> "Estimate":  # type: ignore[override]
+    def __add__(self, other: "Value") -> "Value":  # type: ignore[override]
         """Sum of two quantities; their errors add."""
-        return Estimate(np.asarray(self.value + other.value), self.error + other.error)
+        return Value(np.asarray(self.value + other.value), self.error + other.error)
 
-    def scaled(self, factor: float) -> "Estimate":
+    def scaled(self, factor: float) -> "Value":
         """The quantity times `factor`."""
-        return Estimate(np.asarray(factor * self.value), abs(factor) * self.error)
+        return Value(np.asarray(factor * self.value), abs(factor) * self.error)
 
 
 class Box(NamedTuple):
@@ -105,7 +105,7 @@ def locate(log_density: Function, centre: Array, width: float, depth: float = DE
     )
 
 
-def log_integral(log_density: Function, centre: Array, width: float, tolerance: float) -> Estimate:
+def log_integral(log_density: Function, centre: Array, width: float, tolerance: float) -> Value:
     """Logarithm of the integral of exp(log_density) over R^d.
 
     Args:
@@ -131,7 +131,7 @@ def log_integral(log_density: Function, centre: Array, width: float, tolerance: 
 
 def expectation(
     g: Function, log_density: Function, centre: Array, width: float, tolerance: float
-) -> Estimate:
+) -> Value:
     """The mean of g under the density proportional to exp(log_density).
 
     Args:
@@ -197,7 +197,7 @@ def _where_mass(logs: Array, values: Array) -> Array:
     return np.where(np.isneginf(logs)[..., None], 0.0, flat)
 
 
-def _refine(level: Callable[[int], Array], dimension: int, tolerance: float) -> Estimate:
+def _refine(level: Callable[[int], Array], dimension: int, tolerance: float) -> Value:
     """Halves the spacing until three successive grids agree to the tolerance."""
     values: list[Array] = []
     error = np.inf
@@ -209,7 +209,7 @@ def _refine(level: Callable[[int], Array], dimension: int, tolerance: float) -> 
             error = max(float(np.abs(values[-1] - old).max()) for old in values[:2])
             error += _ROUNDING * scale
             if error <= tolerance * scale:
-                return Estimate(values[-1], error)
+                return Value(values[-1], error)
     raise QuadratureError(
         f"The quadrature must agree with itself to `tolerance`={tolerance:g}. Received: "
         f"error {error:.1e} with {_LEVELS[dimension][-1]} intervals per axis"

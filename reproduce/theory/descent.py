@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lerh_tf.oracles import Estimate, Landscape, heat_step, iterate, local_entropy_step
+from lerh_tf.oracles import Landscape, Value, heat_step, iterate, local_entropy_step
 from reproduce.landscapes.functions import FUNCTIONS, Array
 from reproduce.theory.identities import Measures, derivative
 from reproduce.theory.protocol import Site
@@ -21,8 +21,8 @@ class _Algorithm(NamedTuple):
         new: Whether the gradient step it amounts to takes the gradient at the new point.
     """
 
-    step: Callable[[Landscape, Array], Estimate]
-    value: Callable[[Landscape, Array], Estimate]
+    step: Callable[[Landscape, Array], Value]
+    value: Callable[[Landscape, Array], Value]
     new: bool
 
 
@@ -59,7 +59,7 @@ def measure(site: Site, algorithm: str) -> Measures:
 def _along(landscape: Landscape, algorithm: _Algorithm, path: Array) -> Iterator[tuple[str, float]]:
     tau, values = landscape.tau, [algorithm.value(landscape, x) for x in path]
 
-    def value(x: Array) -> Estimate:
+    def value(x: Array) -> Value:
         return algorithm.value(landscape, x)
 
     for k, (x, new) in enumerate(pairwise(path)):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.differentiate import jacobian
 
-from lerh_tf.oracles import Density, Estimate, Landscape, kl_divergence, mixture
+from lerh_tf.oracles import Density, Landscape, Value, kl_divergence, mixture
 from lerh_tf.oracles.quadrature import log_integral
 from reproduce.landscapes.functions import FUNCTIONS, Array
 from reproduce.theory.protocol import Site
@@ -34,7 +34,7 @@ def measure(site: Site) -> Measures:
     return found
 
 
-def derivative(function: Callable[[Array], Estimate], x: Array, scale: float) -> Array:
+def derivative(function: Callable[[Array], Value], x: Array, scale: float) -> Array:
     """Returns the gradient of a function by finite differences of its values, of order 8.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lerh_tf.oracles import Estimate, Landscape
+from lerh_tf.oracles import Landscape, Value
 from reproduce.landscapes.functions import FUNCTIONS, Array
 from reproduce.theory import descent, identities, kernels, minibatches, readings
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS, Claim
@@ -29,8 +29,8 @@ def test_identities_hold() -> None:
 
 
 def test_derivative_is_no_restatement_of_the_gradient() -> None:
-    def cubic(x: Array) -> Estimate:
-        return Estimate(np.asarray(x[0] ** 3 + x[0] * x[1]), 0.0)
+    def cubic(x: Array) -> Value:
+        return Value(np.asarray(x[0] ** 3 + x[0] * x[1]), 0.0)
 
     slope = identities.derivative(cubic, np.array([0.5, -2.0]), 1.0)
     np.testing.assert_allclose(slope, [0.75 - 2.0, 0.5], rtol=1e-11)
@@ -49,9 +49,9 @@ def test_exact_algorithms_are_monotone(algorithm: str, part: str) -> None:
 def test_longer_steps_violate(monkeypatch: pytest.MonkeyPatch) -> None:
     right = descent.ALGORITHMS["local_entropy"]
 
-    def overshoot(landscape: Landscape, x: Array) -> Estimate:
+    def overshoot(landscape: Landscape, x: Array) -> Value:
         m, error = right.step(landscape, x)
-        return Estimate(x + 8 * (m - x), error)
+        return Value(x + 8 * (m - x), error)
 
     monkeypatch.setitem(descent.ALGORITHMS, "local_entropy", right._replace(step=overshoot))
     verdicts = judged(THEOREMS, "algorithm1", descent.measure(SITE, "local_entropy"))
