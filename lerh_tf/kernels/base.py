@@ -98,9 +98,12 @@ class Kernel(abc.ABC):
 
     Attributes:
         diagnostic_names: the keys of `Estimate.diagnostics`, in the order they are stored in.
+        reducible: whether `Estimate.complement` says what the kernel does to dimensions that f
+            does not depend on, so that it may run on the others alone.
     """
 
     diagnostic_names: ClassVar[tuple[str, ...]] = ()
+    reducible: ClassVar[bool] = False
 
     @property
     def failure(self) -> str:

@@ -67,6 +67,7 @@ class ImportanceSampling(Kernel):
         "standard_error",
         "non_finite",
     )
+    reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "ImportanceSampling: the loss is infinite or NaN at every sample, so no weight is "
         "positive. The weights were left as they were. Try a smaller tau, and look for NaN in the "

@@ -57,6 +57,7 @@ class RobbinsMonro(Kernel):
     step_sizes: Schedule = dataclasses.field(default_factory=RobbinsMonroSteps)
 
     diagnostic_names: ClassVar[tuple[str, ...]] = ("residual", "non_finite")
+    reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
         "they were. Try smaller step sizes or a smaller tau, and look for NaN in the inputs."

@@ -78,6 +78,7 @@ class SGLD(Kernel):
     rao_blackwell: bool = False
 
     diagnostic_names: ClassVar[tuple[str, ...]] = ("standard_error", "non_finite")
+    reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
         "they were. Try smaller step sizes or a larger tau, and look for NaN in the inputs."
