@@ -5,11 +5,15 @@ Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 201
 """
 
 from lerh_tf.callbacks import AdaptTau, Diagnostics
+from lerh_tf.kernels.base import Complement, Estimate, Kernel
+from lerh_tf.kernels.estimation import estimate
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
 from lerh_tf.loss.graph_cut import ReplayError
 from lerh_tf.loss.objective import LossFunction, Objective
+from lerh_tf.measures import heat_regularization, local_entropy
+from lerh_tf.noise import Noise, PhiloxNoise
 from lerh_tf.optimizers.heat import HeatRegularization
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 from lerh_tf.optimizers.train_step import TrainStep
@@ -18,16 +22,24 @@ from lerh_tf.schedules import LangevinSteps, RobbinsMonroSteps, Scoping
 __all__ = [
     "SGLD",
     "AdaptTau",
+    "Complement",
     "Diagnostics",
+    "Estimate",
     "HeatRegularization",
     "ImportanceSampling",
+    "Kernel",
     "LangevinSteps",
     "LocalEntropy",
     "LossFunction",
+    "Noise",
     "Objective",
+    "PhiloxNoise",
     "ReplayError",
     "RobbinsMonro",
     "RobbinsMonroSteps",
     "Scoping",
     "TrainStep",
+    "estimate",
+    "heat_regularization",
+    "local_entropy",
 ]
