@@ -1,4 +1,4 @@
-"""Keras callbacks: what each weight update tells, and a tau that follows it."""
+"""Keras callbacks: the diagnostics of each weight update, and a tau that follows them."""
 
 import math
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import positive_float
+from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf.measures import LossSampler, heat_regularization_of, local_entropy_of
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 
@@ -15,7 +16,7 @@ _CONSTANT = frozenset({"dimensions", "compiled", "vectorized"})
 
 
 class Diagnostics(keras.callbacks.Callback):
-    """Writes what each weight update tells of itself into Keras's logs.
+    """Writes the diagnostics of each weight update into Keras's logs.
 
     After each batch the logs hold tau, the optimizer's diagnostics and `relative_error`, the
     standard error of the mean over the size of the step, where the kernel estimates one: near 0
@@ -23,22 +24,50 @@ class Diagnostics(keras.callbacks.Callback):
     they hold the means over its batches. The progress bar and `History` show them, as do
     `CSVLogger` and `TensorBoard` where they stand behind this callback in the list.
 
-    It also tells of failed weight updates after each batch, as the optimizer's `on_failure` says,
+    It also reports failed weight updates after each batch, as the optimizer's `on_failure` says,
     where XLA compiles the train step. With `steps_per_execution` it sees the last update of each
     execution, and on several replicas the first replica's.
 
+    With `measure_on` each epoch's logs also hold F_tau and F^H_tau on that data, at the weights
+    and the tau that the epoch ends with: `measured_local_entropy`, its `..._standard_error` and
+    `..._gap`, F_tau - f; the same three of `measured_heat_regularization`; and f itself,
+    `measured_loss`. They are those of `local_entropy` and `heat_regularization`, from one sample.
+
+    Args:
+        measure_on: data in the forms that `fit` takes `validation_data` in: (x, y),
+            (x, y, sample_weight), a `tf.data.Dataset`, a `PyDataset`. None measures nothing.
+            Defaults to None.
+        samples: number of draws J that `measure_on` is evaluated at, at least 2. Defaults to 100.
+        batch_size: rows per batch of arrays in `measure_on`. Defaults to 256.
+        seed: of these draws, which are the same after each epoch; integer in [0, 2**32). Defaults
+            to 0.
+
     Raises:
+        ValueError: an argument is out of its range.
         TypeError: at the start of training, if the optimizer is not one of this package's.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        measure_on: Any = None,
+        *,
+        samples: int = 100,
+        batch_size: int = 256,
+        seed: int = 0,
+    ) -> None:
         super().__init__()
+        self._measure_on = measure_on
+        self._samples = integer_at_least("samples", samples, 2)
+        self._batch_size = integer_at_least("batch_size", batch_size, 1)
+        self._seed = integer_at_least("seed", seed, 0, below=2**32)
+        self._sampler: LossSampler | None = None
         self._sums: dict[str, float] = {}
         self._batches = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Refuses other optimizers."""
         _optimizer_of(self, GaussianApproximation)
+        self._sampler = None
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Starts the epoch's means."""
@@ -47,15 +76,35 @@ class Diagnostics(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Adds the weight update's values to the batch's logs."""
         optimizer = self.model.optimizer
-        values = _told(optimizer)
+        values = _diagnostics(optimizer)
         logs.update(values)
         self._batches += 1
         self._sums = {name: self._sums.get(name, 0.0) + value for name, value in values.items()}
         optimizer.report_failures()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Adds the means to the epoch's logs."""
+        """Adds the means, and what is measured, to the epoch's logs."""
         logs.update({name: total / self._batches for name, total in self._sums.items()})
+        if self._measure_on is not None:
+            logs.update(self._measured())
+
+    def _measured(self) -> dict[str, float]:
+        # Made late, since a model may be built by its first batch, and once, since it is traced.
+        if self._sampler is None:
+            self._sampler = LossSampler(self.model, self._samples, self._seed)
+        data = keras.utils.unpack_x_y_sample_weight(self._measure_on)
+        tau = _value(self.model.optimizer.tau)
+        losses = self._sampler.losses(*data, tau=tau, batch_size=self._batch_size)
+        values = {"measured_loss": losses.center}
+        for name, of in (
+            ("measured_local_entropy", local_entropy_of),
+            ("measured_heat_regularization", heat_regularization_of),
+        ):
+            found = of(losses)
+            values[name] = found.value
+            values[f"{name}_standard_error"] = found.standard_error
+            values[f"{name}_gap"] = found.gap
+        return values
 
 
 class AdaptTau(keras.callbacks.Callback):
@@ -113,7 +162,7 @@ class AdaptTau(keras.callbacks.Callback):
                 "`AdaptTau` needs the effective sample size of `ImportanceSampling`. "
                 f"Received: sampler={optimizer.sampler}"
             )
-        # Tells by itself where tau follows a schedule.
+        # Raises where tau follows a schedule.
         optimizer.tau = _value(optimizer.tau)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -136,7 +185,7 @@ def _optimizer_of(callback: keras.callbacks.Callback, needed: type[Any]) -> Any:
     return optimizer
 
 
-def _told(optimizer: GaussianApproximation) -> dict[str, float]:
+def _diagnostics(optimizer: GaussianApproximation) -> dict[str, float]:
     """Returns the last weight update's values, by the names that the logs have for them."""
     found = optimizer.diagnostics
     values = {"tau": _value(optimizer.tau)}
