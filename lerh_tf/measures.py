@@ -16,7 +16,7 @@ from lerh_tf._checks import integer_at_least, positive_float
 from lerh_tf.kernels.base import displaced, scaled
 from lerh_tf.loss.objective import LossFunction, Objective, Weights, native
 from lerh_tf.noise import PhiloxNoise, block_size
-from lerh_tf.optimizers._arguments import on_the_host
+from lerh_tf.optimizers._arguments import SEEDS, checked_tau
 from lerh_tf.optimizers._replicas import whole
 
 Array = npt.NDArray[np.float64]
@@ -215,7 +215,7 @@ class LossSampler(keras.Model):
         with model.distribute_strategy.scope():
             super().__init__()
             self._samples = integer_at_least("samples", samples, 2)
-            self._seed = integer_at_least("seed", seed, 0, below=2**32)
+            self._seed = integer_at_least("seed", seed, 0, below=SEEDS)
             # In functions, and so not among this model's own layers, whose metrics it resets.
             self._variables_of_model: Callable[[], Any] = lambda: model.trainable_variables
             self._loss_on: Callable[[Any], Any] = functools.partial(_loss_on, model)
@@ -238,7 +238,7 @@ class LossSampler(keras.Model):
         """Returns f at the weights as they are now and around them; see `local_entropy`."""
         if x is None:
             raise ValueError("`x` must hold the data. Received: x=None")
-        self._tau.assign(positive_float("tau", on_the_host(tau)))
+        self._tau.assign(positive_float("tau", checked_tau(tau)))
         with warnings.catch_warnings():
             if steps is None:
                 # Told of data whose length is not known beforehand, at its regular end.

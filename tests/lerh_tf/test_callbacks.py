@@ -19,6 +19,8 @@ from lerh_tf import (
     LocalEntropy,
     RobbinsMonro,
     Scoping,
+    heat_regularization,
+    local_entropy,
 )
 from tests.lerh_tf._regression import assert_equal, compiled, data, network
 
@@ -132,6 +134,23 @@ def test_kernels_tell_what_they_have(optimizer: Any, names: set[str]) -> None:
     history = fit(compiled(optimizer()), Diagnostics(), epochs=1)
     common = {"loss", "tau", "step_norm", "sampled_dimensions", "non_finite"}
     assert history.history.keys() == common | names
+
+
+def test_f_tau_and_its_kin_are_measured_after_each_epoch() -> None:
+    model, seen, (x, y) = compiled(importance()), Seen(), data()
+    history = fit(model, Diagnostics((x, y), samples=5, seed=2), seen).history
+    settings: dict[str, Any] = {"tau": 0.1, "samples": 5, "seed": 2, "verbose": 0}
+    for name, found in (
+        ("local_entropy", local_entropy(model, x, y, **settings)),
+        ("heat_regularization", heat_regularization(model, x, y, **settings)),
+    ):
+        assert history[f"measured_{name}"][-1] == pytest.approx(found.value)
+        assert history[f"measured_{name}"][0] != pytest.approx(found.value)
+        error = history[f"measured_{name}_standard_error"]
+        assert error[-1] == pytest.approx(found.standard_error)
+        assert history[f"measured_{name}_gap"][-1] == pytest.approx(found.gap)
+        assert history["measured_loss"][-1] == pytest.approx(found.loss)
+    assert not any(name.startswith("measured_") for logs in seen.logs for name in logs)
 
 
 @pytest.mark.parametrize("policy", ["raise", "warn"])
@@ -265,13 +284,19 @@ def test_arguments_are_checked(arguments: Any, message: str) -> None:
         AdaptTau(**arguments)
 
 
+@pytest.mark.parametrize("arguments", [{"samples": 1}, {"batch_size": 0}, {"seed": -1}])
+def test_arguments_of_the_measurement_are_checked(arguments: Any) -> None:
+    with pytest.raises(ValueError, match=f"`{next(iter(arguments))}` must be"):
+        Diagnostics(data(), **arguments)
+
+
 @pytest.mark.parametrize(
     ("callback", "optimizer", "message"),
     [
         (Diagnostics, keras.optimizers.SGD, "`Diagnostics` needs an optimizer that is one of"),
         (AdaptTau, keras.optimizers.SGD, "`AdaptTau` needs an optimizer that is `LocalEntropy`"),
         (AdaptTau, lambda: LocalEntropy(0.1, SGLD(2)), "needs the effective sample size"),
-        (AdaptTau, lambda: importance(Scoping(1.0, 0.1)), "follows a schedule and can't be set"),
+        (AdaptTau, lambda: importance(Scoping(1.0, 0.1)), "that follows a schedule can't be set"),
     ],
 )
 def test_other_optimizers_are_refused(callback: Any, optimizer: Any, message: str) -> None:
