@@ -461,7 +461,7 @@ class GaussianApproximation(SavedByName):
         return [self.inner_optimizer._get_variable_index(v) for v in variables]
 
     def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
-        if not self._subspace or not isinstance(objective, ReplayedLoss):
+        if not (self._subspace and self._kernel.reducible and isinstance(objective, ReplayedLoss)):
             return None
         return find_subspace(objective, [x.shape for x in anchor])
 
