@@ -16,7 +16,7 @@ class HMC(lerh_tf.Kernel):
 
     samples: int = 100
     leaps: int = 10
-    step_size: float = 0.1
+    step_size: float = 0.15
     diagnostic_names: ClassVar[tuple[str, ...]] = ("acceptance_rate",)
 
     def __call__(
@@ -56,5 +56,5 @@ class HMC(lerh_tf.Kernel):
 if __name__ == "__main__":
     x = tf.random.stateless_normal([200, 5], [0, 1])
     model = keras.Sequential([keras.layers.Dense(16, "tanh"), keras.layers.Dense(1)])
-    model.compile(lerh_tf.LocalEntropy(0.05, HMC()), "mse")
-    model.fit(x, x[:, :1] * x[:, 1:2], epochs=10, callbacks=[lerh_tf.Diagnostics()])
+    model.compile(lerh_tf.LocalEntropy(0.1, HMC()), "mse")
+    model.fit(x, tf.sin(x[:, :1]), epochs=20, callbacks=[lerh_tf.Diagnostics()])

@@ -42,7 +42,7 @@ RULES = (
     Rule(
         "the library knows nothing of the experiments, of plots and of data sets",
         whose=("lerh_tf",),
-        never=("reproduce", "matplotlib", "tensorflow_datasets", "pandas"),
+        never=("reproduce", "examples", "matplotlib", "tensorflow_datasets", "pandas"),
     ),
     Rule(
         "what is in no layer uses none",
