@@ -38,6 +38,18 @@ class Complement(NamedTuple):
     last_noise: tuple[tf.Tensor, tf.Tensor]
 
 
+class Samples(NamedTuple):
+    """A weighted sample, all of it in memory at once.
+
+    Attributes:
+        positions: per variable, shape [samples, *shape], in the variable's dtype.
+        weights: shape [samples], summing to 1; NaN where no sample has a finite loss.
+    """
+
+    positions: list[tf.Tensor]
+    weights: tf.Tensor
+
+
 class Estimate(NamedTuple):
     """What a kernel found.
 
@@ -134,13 +146,16 @@ class Kernel(abc.ABC):
             anchor: the current weights x, one tensor per variable.
             tau: variance of the Gaussian (paper's tau), scalar tensor.
             noise: source of standard normal noise.
-            chain: where the Markov chain starts, one position per variable; ignored by kernels
-                without one.
+            chain: where the Markov chain starts, one position per variable; empty for x. Ignored
+                by kernels without one.
             update: the raw count of weight updates so far, for schedules that run on.
 
         Returns:
             The estimate of m, as a displacement from x.
         """
+
+    def check_tau(self, tau: float) -> None:  # noqa: B027 - most kernels take any tau
+        """Raises a ValueError where the kernel can't work with this variance of the Gaussian."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -201,6 +216,16 @@ def fold_blocks(
         lambda block, _: block < blocks, body, (tf.constant(0), state), parallel_iterations=1
     )
     return state
+
+
+def joined(blocks: State, samples: int) -> State:
+    """Returns the first `samples` samples of tensors of shape [blocks, size, ...]."""
+
+    def join(tensor: tf.Tensor) -> tf.Tensor:
+        shape = tf.concat([[-1], tf.shape(tensor)[2:]], 0)
+        return tf.reshape(tensor, shape)[:samples]
+
+    return tf.nest.map_structure(join, blocks)
 
 
 def _with_shape_of(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:

@@ -12,8 +12,10 @@ from lerh_tf.kernels.base import (
     Complement,
     Estimate,
     Kernel,
+    Samples,
     displaced,
     fold_blocks,
+    joined,
     scaled,
     settings,
     widest_dtype,
@@ -36,9 +38,24 @@ class ImportanceSampling(Kernel):
     train step that XLA compiles as a whole can't do: there `non_finite` alone tells. Memory does
     not depend on the number of samples.
 
-    Its diagnostics are `effective_sample_size`, (sum w)^2 / sum w^2; `local_entropy`, the
+    Its diagnostics are `effective_sample_size`, ESS = (sum w)^2 / sum w^2; `local_entropy`, the
     estimate of F_tau for the loss `loss_multiplier * f`; `standard_error`, of m, as the root of
     its total variance; `non_finite`, the number of samples without a finite loss.
+
+    With weights v^j that sum to 1 and z their mean of the z^j, the squared standard error is
+
+    tau (sum_j (v^j)^2 |z^j - z|^2 + d (2 sum_j (v^j)^3 - (sum_j (v^j)^2)^2)).
+
+    The first term is the delta method's. It vanishes as ESS falls to 1, since z follows the
+    heavy samples. In each of the d dimensions where f is flat, z^j is independent of the weights,
+    E (z^j - z)^2 = 1 - 2 v^j + sum_i (v^i)^2, so given the weights its expectation lacks just the
+    second term of the variance tau / ESS of m. That term is positive, tau where one sample has
+    all the weight, and of the order of 1 / ESS^2: with many effective samples the delta method
+    alone is left, which knows f's curvature. So the standard error is right where f is flat in
+    most of many dimensions, whatever ESS is. Where f is convex it is an upper bound, but in one
+    or two dimensions up to a quarter too small where f falls so steeply that few samples carry
+    the weight; where f is curved downwards it can be a third too small. It is the spread over
+    repetitions: the bias of m, of the order of 1 / ESS, is not in it.
 
     Args:
         samples: number of samples (paper's J), a positive integer. Defaults to 1000.
@@ -53,7 +70,8 @@ class ImportanceSampling(Kernel):
             `rao_blackwell` no bool.
 
     References:
-        Algorithm 4 and equation (IS) of Section 5.1.2.
+        Algorithm 4 and equation (IS) of Section 5.1.2; Owen (2013), Monte Carlo theory, methods
+        and examples, equation (9.9), for the delta method.
     """
 
     samples: int = 1000
@@ -89,12 +107,11 @@ class ImportanceSampling(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        size = tf.minimum(block_size(anchor, objective.footprint), self.samples)
+        size = self._block_size(objective, anchor)
 
         def add_samples(z: list[tf.Tensor], counts: tf.Tensor, sums: _Sums) -> _Sums:
             losses = objective.vectorized(displaced(anchor, scaled(tau, z)))
-            log_weights = -self.loss_multiplier * tf.cast(losses, sums.weight.dtype)
-            return sums.add(log_weights, z, counts)
+            return sums.add(self._log_weights(losses, sums.weight.dtype), z, counts)
 
         add_samples = compiled(add_samples, objective)
 
@@ -104,9 +121,43 @@ class ImportanceSampling(Kernel):
         sums = fold_blocks(add_block, self.samples, size, _Sums.zero(anchor))
         means = sums.means()
         displacement = scaled(tau, map(tf.reshape, means, map(tf.shape, anchor)))
-        diagnostics = self._diagnostics(sums, means, tau)
+        diagnostics = self._diagnostics(sums, means, tau, objective.dimensions(anchor))
         complement = self._complement(diagnostics["effective_sample_size"], tau)
         return Estimate(displacement, [], diagnostics, sums.weight[0] > 0.0, complement)
+
+    def sample(
+        self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
+    ) -> Samples:
+        """Returns the weighted sample of q_{x,tau} whose mean a call estimates.
+
+        All J positions are in memory at once.
+
+        Args:
+            objective: f on the current minibatch.
+            anchor: the current weights x, one tensor per variable.
+            tau: variance of the Gaussian (paper's tau), scalar tensor.
+            noise: source of standard normal noise.
+        """
+        size = self._block_size(objective, anchor)
+
+        dtypes = [x.dtype for x in anchor]
+
+        def draw(block: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
+            positions = displaced(anchor, scaled(tau, noise(block, size)))
+            losses = objective.vectorized(positions)
+            return positions, self._log_weights(losses, widest_dtype(dtypes))
+
+        blocks = tf.range(tf.cast((self.samples + size - 1) // size, tf.int64))
+        drawn = tf.map_fn(draw, blocks, fn_output_signature=(dtypes, widest_dtype(dtypes)))
+        positions, log_weights = joined(drawn, self.samples)
+        finite = tf.math.is_finite(log_weights)
+        return Samples(positions, tf.nn.softmax(tf.where(finite, log_weights, -float("inf"))))
+
+    def _block_size(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.minimum(block_size(anchor, objective.footprint), self.samples)
+
+    def _log_weights(self, losses: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+        return -self.loss_multiplier * tf.cast(losses, dtype)
 
     def _complement(self, effective_sample_size: tf.Tensor, tau: tf.Tensor) -> Complement | None:
         """Returns the law of a weighted mean of J draws: one draw of variance tau / ESS."""
@@ -118,15 +169,23 @@ class ImportanceSampling(Kernel):
         return Complement(zero, deviation, zero, (zero, zero))
 
     def _diagnostics(
-        self, sums: "_Sums", means: Sequence[tf.Tensor], tau: tf.Tensor
+        self, sums: "_Sums", means: Sequence[tf.Tensor], tau: tf.Tensor, dimensions: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         log_samples = tf.math.log(tf.cast(self.samples, sums.weight.dtype))
+        variance = sums.variance_of(means) + self._missed_variance(sums, dimensions)
         return {
             "effective_sample_size": tf.math.divide_no_nan(sums.weight[0] ** 2, sums.weight[1]),
             "local_entropy": log_samples - sums.largest - tf.math.log(sums.weight[0]),
-            "standard_error": tf.sqrt(tf.cast(tau, sums.spread.dtype) * sums.variance_of(means)),
+            "standard_error": tf.sqrt(tf.cast(tau, variance.dtype) * variance),
             "non_finite": sums.non_finite,
         }
+
+    def _missed_variance(self, sums: "_Sums", dimensions: tf.Tensor) -> tf.Tensor:
+        """Returns what of the variance over tau the delta method misses where f is flat."""
+        total = sums.weight[0]
+        squares = tf.math.divide_no_nan(sums.weight[1], total**2)
+        cubes = tf.math.divide_no_nan(sums.cube, total**3)
+        return tf.cast(dimensions, total.dtype) * (2.0 * cubes - squares**2)
 
 
 class _Sums(NamedTuple):
@@ -135,6 +194,7 @@ class _Sums(NamedTuple):
     Attributes:
         largest: the largest log weight so far.
         weight: sum w and sum w^2.
+        cube: sum w^3.
         moment: per variable, sum w z and sum w^2 z, flattened, shape [2, size].
         spread: sum w^2 |z|^2.
         non_finite: number of samples without a finite loss.
@@ -142,6 +202,7 @@ class _Sums(NamedTuple):
 
     largest: tf.Tensor
     weight: tf.Tensor
+    cube: tf.Tensor
     moment: list[tf.Tensor]
     spread: tf.Tensor
     non_finite: tf.Tensor
@@ -151,7 +212,9 @@ class _Sums(NamedTuple):
         dtype = widest_dtype([x.dtype for x in anchor])
         moment = [tf.zeros([2, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
         zero = tf.zeros([], dtype)
-        return cls(tf.constant(-float("inf"), dtype), tf.zeros([2], dtype), moment, zero, zero)
+        return cls(
+            tf.constant(-float("inf"), dtype), tf.zeros([2], dtype), zero, moment, zero, zero
+        )
 
     def add(self, log_weights: tf.Tensor, z: Sequence[tf.Tensor], counts: tf.Tensor) -> "_Sums":
         """Returns the sums with one block of samples added.
@@ -173,6 +236,7 @@ class _Sums(NamedTuple):
         return _Sums(
             largest,
             self.weight * rescale + tf.reduce_sum(w, 1),
+            self.cube * tf.reduce_prod(rescale) + tf.reduce_sum(w[0] * w[1]),
             [
                 m * tf.cast(rescale, m.dtype)[:, None] + tf.cast(w, m.dtype) @ f
                 for m, f in zip(self.moment, flat, strict=True)

@@ -50,7 +50,7 @@ def estimate_in_subspace(
         update,
     )
     law = inner.complement
-    draws = _draws(parts, law, noise_for, 2 if chain else 1)
+    draws = _draws(parts, law, noise_for, 2 if inner.chain else 1)
     displacement = [
         part.lifted(d) + part.mean(law, n)
         for part, d, n in zip(parts, inner.displacement, draws, strict=True)

@@ -34,8 +34,14 @@ class RobbinsMonro(Kernel):
 
     x^1, which the text calls x^0, is moved J times, and the last state is returned.
 
-    Its diagnostics are `residual`, the norm of the last estimate of h; `non_finite`, 1 where the
-    iteration left the finite numbers and the update was dropped, else 0.
+    Where f is linear the distance to the root shrinks to prod_{j=1}^J (1 - a_j) of what it was,
+    0.51 with the defaults: the paper's settings go half of the way. More steps or larger step
+    sizes go further.
+
+    Its diagnostics are `residual`, |h|, of the last estimate of h; `relative_residual`,
+    |h| / |m - x|, near 0 where the iteration has arrived, about 1 where it is half of the way
+    there, and 0 where f is flat and nothing moves; `non_finite`, 1 where the iteration left the
+    finite numbers and the update was dropped, else 0.
 
     Args:
         steps: number of moves (paper's J), a positive integer. Defaults to 30.
@@ -56,7 +62,11 @@ class RobbinsMonro(Kernel):
     _: dataclasses.KW_ONLY
     step_sizes: Schedule = dataclasses.field(default_factory=RobbinsMonroSteps)
 
-    diagnostic_names: ClassVar[tuple[str, ...]] = ("residual", "non_finite")
+    diagnostic_names: ClassVar[tuple[str, ...]] = (
+        "residual",
+        "relative_residual",
+        "non_finite",
+    )
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
@@ -102,8 +112,10 @@ class RobbinsMonro(Kernel):
             parallel_iterations=1,
         )
         is_valid = all_finite(y)
+        residual, step = tf.sqrt(dot(h, h)), tf.sqrt(dot(y, y))
         diagnostics = {
-            "residual": tf.sqrt(dot(h, h)),
+            "residual": residual,
+            "relative_residual": tf.where(tf.equal(residual, 0.0), residual, residual / step),
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
         displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in y]

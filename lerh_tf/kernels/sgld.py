@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from lerh_tf._checks import boolean, integer_at_least, one_of
@@ -12,9 +13,11 @@ from lerh_tf.kernels.base import (
     Complement,
     Estimate,
     Kernel,
+    Samples,
     all_finite,
     displaced,
     fold_blocks,
+    joined,
     settings,
     widest_dtype,
 )
@@ -41,8 +44,15 @@ class SGLD(Kernel):
     J - 1 moves.
 
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
-    total variance where f is flat (curvature of f makes it smaller); `non_finite`, 1 where the
-    chain left the finite numbers and the update was dropped, else 0.
+    total variance where f is flat: an upper bound where f is convex, too small where f is curved
+    downwards; `mean_start`, the share of x^1 in m there: near 1 the chain hardly left its start,
+    and m is no mean of q_{x,tau}; `non_finite`, 1 where the chain left the finite numbers and the
+    update was dropped, else 0.
+
+    Where f is flat x^{j+1} - x = (1 - eps_j / (2 tau)) (x^j - x) + eta_j, so step sizes well below
+    4 tau keep the chain near x. A number tau for which the chain must diverge is refused: where a
+    chain that goes on from one weight update to the next, always by the same step sizes, moves
+    away from x in each, or a chain leaves float32 in one.
 
     Args:
         samples: number of states (paper's J), at least 2: a single state never moves. Defaults
@@ -50,6 +60,8 @@ class SGLD(Kernel):
         step_sizes: schedule j -> eps_j, the paper's temperatures, j counted from 1. Defaults to
             `LangevinSteps()`, the
             paper's 1 / (1000 + j).
+        relative_to_tau: True multiplies eps_j by tau, so that step sizes below 4 suit every tau.
+            Defaults to False.
         noise: "langevin" gives eta_j the standard deviation sqrt(eps_j), as printed; "linear"
             gives it eps_j. Defaults to "langevin".
         persistent: True starts the chain at the last state of the previous weight update
@@ -72,12 +84,17 @@ class SGLD(Kernel):
     samples: int = 1000
     _: dataclasses.KW_ONLY
     step_sizes: Schedule = dataclasses.field(default_factory=LangevinSteps)
+    relative_to_tau: bool = False
     noise: str = "langevin"
     persistent: bool = True
     restart: bool = True
     rao_blackwell: bool = False
 
-    diagnostic_names: ClassVar[tuple[str, ...]] = ("standard_error", "non_finite")
+    diagnostic_names: ClassVar[tuple[str, ...]] = (
+        "standard_error",
+        "mean_start",
+        "non_finite",
+    )
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
@@ -87,7 +104,7 @@ class SGLD(Kernel):
     def __post_init__(self) -> None:
         integer_at_least("samples", self.samples, 2)
         one_of("noise", self.noise, ("langevin", "linear"))
-        for name in ("persistent", "restart", "rao_blackwell"):
+        for name in ("relative_to_tau", "persistent", "restart", "rao_blackwell"):
             boolean(name, getattr(self, name))
         checked_schedule("step_sizes", self.step_sizes)
 
@@ -95,6 +112,21 @@ class SGLD(Kernel):
     def has_chain(self) -> bool:
         """Whether the chain goes on from one weight update to the next."""
         return self.persistent
+
+    def check_tau(self, tau: float) -> None:
+        """Refuses a tau for which the chain must diverge where f is flat."""
+        with tf.init_scope(), np.errstate(all="ignore"):
+            eps = self._step_sizes(0, tau).numpy()
+            growth = abs(np.prod(1.0 - eps[:-1] / (2.0 * tau)))
+        repeats = self.persistent and self.restart
+        if growth > (1.0 if repeats else tf.float32.max):
+            raise ValueError(
+                "`tau` must be so large that SGLD's chain stays near x where f is flat, as it does "
+                "with step sizes below 4 tau. Here it moves away from x by a factor of "
+                f"{growth:.3g} in each weight update. Take a larger tau, smaller step sizes or "
+                f"`relative_to_tau=True`. Received: tau={tau}, step_sizes from {eps[0]:.3g} to "
+                f"{eps[-1]:.3g}"
+            )
 
     def __call__(
         self,
@@ -106,8 +138,8 @@ class SGLD(Kernel):
         update: tf.Tensor | int = 0,
     ) -> Estimate:
         """See `Kernel`."""
-        start = chain if self.persistent else anchor
-        eps = self._step_sizes(update)
+        start = self._start(anchor, chain)
+        eps = self._step_sizes(update, tau)
         weighted_sum, y = self._run(
             self._walk(objective, anchor, tau),
             _difference(start, anchor),
@@ -120,12 +152,61 @@ class SGLD(Kernel):
         law = self._free_chain(eps, tau)
         return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
 
-    def _step_sizes(self, update: tf.Tensor | int) -> tf.Tensor:
+    def sample(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        chain: Sequence[tf.Tensor] = (),
+        update: tf.Tensor | int = 0,
+    ) -> Samples:
+        """Returns the chain's states, whose mean a call estimates, weighted by their step sizes.
+
+        All J positions are in memory at once. The last one goes on in a persistent chain.
+
+        Args:
+            objective: f on the current minibatch.
+            anchor: the current weights x, one tensor per variable.
+            tau: variance of the Gaussian (paper's tau), scalar tensor.
+            noise: source of standard normal noise.
+            chain: where the Markov chain starts, one position per variable; empty for x.
+            update: the raw count of weight updates so far, for schedules that run on.
+        """
+        y = _difference(self._start(anchor, chain), anchor)
+        dtype = widest_dtype([x.dtype for x in anchor])
+        eps = tf.cast(self._step_sizes(update, tau), dtype)
+        moves = self.samples - 1
+        size = tf.minimum(block_size(anchor), moves)
+        padded = tf.pad(eps, [[0, size]])
+
+        def move(y: list[tf.Tensor], drawn: tuple[list[tf.Tensor], tf.Tensor]) -> list[tf.Tensor]:
+            return self._moved(objective, anchor, tau, y, *drawn)
+
+        def walk(states: list[tf.Tensor], block: tf.Tensor) -> list[tf.Tensor]:
+            drawn = noise(block, size), _block_of(padded, block, size)
+            return tf.scan(move, drawn, [state[-1] for state in states])
+
+        blocks = tf.range(tf.cast((moves + size - 1) // size, tf.int64))
+        states = tf.scan(walk, blocks, [tf.repeat(y_v[None], size, 0) for y_v in y])
+        all_y = [
+            tf.concat([first[None], others], 0)
+            for first, others in zip(y, joined(states, moves), strict=True)
+        ]
+        return Samples(displaced(anchor, all_y), eps / tf.reduce_sum(eps))
+
+    def _start(
+        self, anchor: Sequence[tf.Tensor], chain: Sequence[tf.Tensor]
+    ) -> Sequence[tf.Tensor]:
+        return chain if self.persistent and chain else anchor
+
+    def _step_sizes(self, update: tf.Tensor | int, tau: tf.Tensor | float) -> tf.Tensor:
         """Returns eps_1, ..., eps_J of this weight update, float64 of shape [samples]."""
         j = tf.range(1, self.samples + 1, dtype=tf.int64)
         if not self.restart:
             j += self.samples * tf.cast(update, tf.int64)
-        return tf.cast(tf.vectorized_map(self.step_sizes, j), tf.float64)
+        eps = tf.cast(tf.vectorized_map(self.step_sizes, j), tf.float64)
+        return eps * tf.cast(tau, tf.float64) if self.relative_to_tau else eps
 
     def _deviation(self, eps: tf.Tensor) -> tf.Tensor:
         """Returns the standard deviation s_j of eta_j."""
@@ -151,8 +232,7 @@ class SGLD(Kernel):
         def add_block(
             block: tf.Tensor, count: tf.Tensor, state: tuple[list[tf.Tensor], list[tf.Tensor]]
         ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-            steps = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
-            return walk(*state, noise(block, size), steps, count)
+            return walk(*state, noise(block, size), _block_of(padded, block, size), count)
 
         zeros = [tf.zeros_like(y_v) for y_v in y]
         total, y = fold_blocks(add_block, moves, size, (zeros, y))
@@ -171,15 +251,11 @@ class SGLD(Kernel):
             def move(
                 j: tf.Tensor, total: list[tf.Tensor], y: list[tf.Tensor]
             ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
-                gradient = objective.gradient(displaced(anchor, y))
                 total = [
                     t + tf.cast(eps[j], t.dtype) * y_v for t, y_v in zip(total, y, strict=True)
                 ]
-                y = [
-                    self._moved(y_v, tf.cast(g, y_v.dtype), z_v[j], eps[j], tau)
-                    for y_v, g, z_v in zip(y, gradient, z, strict=True)
-                ]
-                return j + 1, total, y
+                z_j = [z_v[j] for z_v in z]
+                return j + 1, total, self._moved(objective, anchor, tau, y, z_j, eps[j])
 
             _, total, y = tf.while_loop(
                 lambda j, *_: j < count, move, (tf.constant(0), total, y), parallel_iterations=1
@@ -189,11 +265,25 @@ class SGLD(Kernel):
         return compiled(walk, objective)
 
     def _moved(
-        self, y: tf.Tensor, gradient: tf.Tensor, z: tf.Tensor, eps: tf.Tensor, tau: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns y - eps / 2 (grad f + y / tau) + eta."""
-        drift = gradient + y / tf.cast(tau, y.dtype)
-        return y - tf.cast(eps / 2.0, y.dtype) * drift + tf.cast(self._deviation(eps), y.dtype) * z
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        y: list[tf.Tensor],
+        z: list[tf.Tensor],
+        eps: tf.Tensor,
+    ) -> list[tf.Tensor]:
+        """Returns y - eps / 2 (grad f(x + y) + y / tau) + eta."""
+        half, deviation = eps / 2.0, self._deviation(eps)
+
+        def moved(y: tf.Tensor, gradient: tf.Tensor, z: tf.Tensor) -> tf.Tensor:
+            drift = tf.cast(gradient, y.dtype) + y / tf.cast(tau, y.dtype)
+            return y - tf.cast(half, y.dtype) * drift + tf.cast(deviation, y.dtype) * z
+
+        return [
+            moved(*parts)
+            for parts in zip(y, objective.gradient(displaced(anchor, y)), z, strict=True)
+        ]
 
     def _free_chain(self, eps: tf.Tensor, tau: tf.Tensor) -> Complement:
         """Returns the law where f is flat: y^{j+1} = (1 - eps_j / (2 tau)) y^j + s_j n_j."""
@@ -216,12 +306,17 @@ class SGLD(Kernel):
         chain = [tf.cast(x, y_v.dtype) + y_v for x, y_v in zip(anchor, y, strict=True)]
         diagnostics = {
             "standard_error": law.mean_noise * tf.sqrt(tf.cast(dimensions, tf.float64)),
+            "mean_start": law.mean_start,
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
         if self.rao_blackwell:
             law = law._replace(mean_noise=tf.zeros_like(law.mean_noise))
         estimate = Estimate(mean, chain if self.persistent else [], diagnostics, is_valid, law)
         return estimate.dropped_unless(is_valid, start)
+
+
+def _block_of(values: tf.Tensor, block: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
+    return tf.slice(values, [tf.cast(block, tf.int32) * size], [size])
 
 
 def _difference(start: Sequence[tf.Tensor], anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
