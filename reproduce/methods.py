@@ -119,6 +119,12 @@ def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
     return {name: told[name] for name in (*_RECORDED_OF_ALL, *own)}
 
 
+def raise_failure(optimizer: keras.optimizers.Optimizer) -> None:
+    """Raises `tf.errors.InvalidArgumentError` where the last weight update was not valid."""
+    if isinstance(optimizer, (LocalEntropy, HeatRegularization)):
+        optimizer.report_failures()
+
+
 def failure(optimizer: keras.optimizers.Optimizer) -> str | None:
     """Returns what the optimizer's error says when its estimate found nothing finite."""
     match optimizer:

@@ -108,6 +108,7 @@ class Curve(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Stops the clock and measures where the protocol asks for it."""
+        methods.raise_failure(self.model.optimizer)
         loss = float(logs["loss"])
         self._seconds.append(time.perf_counter() - self._started)
         update = len(self._seconds)

@@ -70,23 +70,7 @@ class GaussianApproximation(SavedByName):
     that is not moves nothing: the inner optimizer is not called, or receives zeros for a part of
     an accumulated update. Only the count of updates goes on, so that noise does not repeat.
 
-    Args:
-        tau: variance of the Gaussian (paper's tau), a positive number or a Keras
-            `LearningRateSchedule` of the count of updates, positive at all of them.
-        kernel: the estimator of m.
-        optimizer: the inner optimizer; None makes an SGD.
-        learning_rate: that SGD's, a number or schedule; None ties it to tau at each step.
-        seed: integer in [0, 2**32); None draws one from Python's `random`.
-        subspace: "auto" samples input layers in the subspace that the minibatch sees, the same in
-            distribution and much faster; False samples all weights.
-        on_failure: "raise" or "warn", what to do about updates that are not valid.
-        name: the optimizer's name.
-        **kwargs: further arguments of that SGD.
-
-    Raises:
-        ValueError: `tau` is not positive and finite, `seed` out of range, `subspace` neither
-            "auto" nor False, `on_failure` neither "raise" nor "warn", or `optimizer` no Keras
-            optimizer of gradients or beside arguments of its own.
+    The arguments are those of `LocalEntropy`, with the kernel in the place of the sampler.
     """
 
     def __init__(
@@ -122,6 +106,7 @@ class GaussianApproximation(SavedByName):
         self._compiled_updates = CompiledClosures(self._update_of_closure)
         self._tau: Any = tau
         if not is_schedule(tau):
+            kernel.check_tau(tau)
             self._tau = self._shared((), "float32", "tau", keras.initializers.Constant(tau))
 
     weight_decay = of_inner("weight_decay")
@@ -150,7 +135,9 @@ class GaussianApproximation(SavedByName):
                 "`tau` that follows a schedule can't be set, nor can one be set to a schedule: "
                 f"construct the optimizer with what it is to be. Received: tau={tau}"
             )
-        self._tau.assign(checked_tau(tau))
+        tau = checked_tau(tau)
+        self._kernel.check_tau(tau)
+        self._tau.assign(tau)
 
     def tau_at(self, back: int) -> Any:
         """Returns tau at the coming update or, if it follows a schedule, so many before it."""
@@ -236,7 +223,7 @@ class GaussianApproximation(SavedByName):
         if self.built:
             return
         check_dtypes(variables)
-        if is_eager_replica() and replicas() > 1:
+        if replicas() > 1 and tf.distribute.get_replica_context() is not None:
             raise ValueError(
                 "The optimizer must be built before several replicas use it: call "
                 "`optimizer.build(variables)` in the strategy's scope first. Received: built=False"

@@ -226,11 +226,51 @@ def failing(strategy: tf.distribute.Strategy) -> dict[str, Any]:
     }
 
 
+def one_device(make: Callable[[], Any], none: tf.distribute.Strategy) -> dict[str, float]:
+    """How far strategies of one device are from none, by the way to train."""
+    strategies = {
+        "OneDeviceStrategy": tf.distribute.OneDeviceStrategy("CPU:0"),
+        "MirroredStrategy": tf.distribute.MirroredStrategy(["CPU:0"]),
+        "CentralStorageStrategy": tf.distribute.experimental.CentralStorageStrategy(["CPU:0"]),
+    }
+    ways: dict[str, Callable[[tf.distribute.Strategy], Trained]] = {
+        "fit": lambda s: by_fit(s, make),
+        "loop": lambda s: by_loop(s, make),
+        "eager loop": lambda s: by_loop(s, make, eagerly=s is not none),
+        "train step": lambda s: by_fit(s, make, StepModel),
+        "eager train step": lambda s: by_fit(s, make, StepModel, run_eagerly=True),
+    }
+    expected = {way: train(none).weights[0] for way, train in ways.items()}
+    return {
+        f"{name}, {way}": distance(ways[way](strategy).weights[0], expected[way])
+        for name, strategy in strategies.items()
+        for way in (ways if name == "MirroredStrategy" else ["fit"])
+    }
+
+
+def not_built(strategy: tf.distribute.Strategy) -> list[str]:
+    """What a `step` says that would have to build the optimizer on two replicas."""
+    with strategy.scope():
+        model = network()
+
+    def update(optimizer: Any) -> None:
+        strategy.run(optimizer.step, args=(loss_of(model), model.trainable_variables, *data()))
+
+    messages = []
+    for call in (update, tf.function(update, autograph=False)):
+        with strategy.scope():
+            optimizer = OPTIMIZERS["importance"]()
+        try:
+            call(optimizer)
+        except ValueError as error:
+            messages.append(str(error))
+    return messages
+
+
 def main() -> None:
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
     )
-    one = tf.distribute.OneDeviceStrategy("CPU:0")
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     found: dict[str, Any] = {"failing": failing(two), "failing eagerly": failing_eagerly(two)}
 
@@ -258,9 +298,8 @@ def main() -> None:
             "losses": [each.losses for each in doors.values()],
         }
     importance, single = OPTIMIZERS["importance"], tf.distribute.get_strategy()
-    found["one"] = distance(
-        by_fit(one, importance).weights[0], by_fit(single, importance).weights[0]
-    )
+    found["one"] = one_device(importance, single)
+    found["not built"] = not_built(two)
     stock = by_fit(two, importance).weights[0]
     found["train-step"] = {
         eagerly: distance(by_fit(two, importance, StepModel, run_eagerly=eagerly).weights[0], stock)

@@ -1,5 +1,6 @@
 """The explicit door for hand-written loops."""
 
+import logging.handlers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,6 @@ from lerh_tf import (
     ReplayError,
     RobbinsMonro,
 )
-from lerh_tf.optimizers._capture import CompiledClosures
 
 Array = npt.NDArray[Any]
 Optimizer = LocalEntropy | HeatRegularization
@@ -87,17 +87,27 @@ def test_each_closure_is_traced_once() -> None:
     assert model.traces == 2
 
 
-def test_a_new_closure_at_each_update_is_warned_of_once() -> None:
-    steps, variables = CompiledClosures(lambda *_: None), [tf.Variable(1.0)]
+def test_a_new_closure_at_each_update_is_warned_of_by_tensorflow() -> None:
+    weight, said = tf.Variable([1.0]), logging.handlers.BufferingHandler(100)
+    optimizer = LocalEntropy(0.01, ImportanceSampling(2), seed=0)
+    tf.get_logger().addHandler(said)
+    for _ in range(9):
+        optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
+    tf.get_logger().removeHandler(said)
+    assert any("triggered tf.function retracing" in line.getMessage() for line in said.buffer)
 
-    def update() -> None:
-        steps.get(lambda: None, variables)
 
-    for _ in range(8):
-        update()
-    with pytest.warns(UserWarning, match=r"Make one closure before the loop.*Received: closure=<"):
-        update()
-    update()
+def test_batches_of_many_lengths_are_traced_twice() -> None:
+    weight, traced = tf.Variable([1.0]), []
+    optimizer = LocalEntropy(0.01, ImportanceSampling(2), seed=0)
+
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        traced.append(x.shape)
+        return tf.reduce_mean(x * weight)
+
+    for length in (3, 1, 4, 2, 5):
+        optimizer.step(loss, [weight], np.ones(length, "float32"))
+    assert traced == [(3,), (None,)]
 
 
 def test_inputs_may_be_nests_of_arrays_and_tensors() -> None:
