@@ -223,9 +223,9 @@ class GaussianApproximation(SavedByName):
         if self.built:
             return
         check_dtypes(variables)
-        if replicas() > 1 and tf.distribute.get_replica_context() is not None:
+        if tf.inside_function() and replicas() > 1 and tf.distribute.get_replica_context():
             raise ValueError(
-                "The optimizer must be built before several replicas use it: call "
+                "The optimizer must be built before several replicas use it in a graph: call "
                 "`optimizer.build(variables)` in the strategy's scope first. Received: built=False"
             )
         self.inner_optimizer.build(variables)
