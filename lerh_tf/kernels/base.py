@@ -218,14 +218,26 @@ def fold_blocks(
     return state
 
 
-def joined(blocks: State, samples: int) -> State:
-    """Returns the first `samples` samples of tensors of shape [blocks, size, ...]."""
+def map_blocks(
+    draw: Callable[[tf.Tensor], State], samples: int, size: int | tf.Tensor, dtypes: Any
+) -> State:
+    """Returns what `draw` gives for the blocks that hold `samples` samples, joined.
+
+    Args:
+        draw: takes a block to a nest of tensors of shape [size, ...].
+        samples: the number of samples in all.
+        size: the number of samples in a block.
+        dtypes: nest of the tensors' dtypes.
+
+    Returns:
+        Nest of tensors of shape [samples, ...].
+    """
+    blocks = tf.range(tf.cast((samples + size - 1) // size, tf.int64))
 
     def join(tensor: tf.Tensor) -> tf.Tensor:
-        shape = tf.concat([[-1], tf.shape(tensor)[2:]], 0)
-        return tf.reshape(tensor, shape)[:samples]
+        return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))[:samples]
 
-    return tf.nest.map_structure(join, blocks)
+    return tf.nest.map_structure(join, tf.map_fn(draw, blocks, fn_output_signature=dtypes))
 
 
 def _with_shape_of(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:

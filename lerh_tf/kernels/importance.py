@@ -15,7 +15,7 @@ from lerh_tf.kernels.base import (
     Samples,
     displaced,
     fold_blocks,
-    joined,
+    map_blocks,
     scaled,
     settings,
     widest_dtype,
@@ -147,9 +147,8 @@ class ImportanceSampling(Kernel):
             losses = objective.vectorized(positions)
             return positions, self._log_weights(losses, widest_dtype(dtypes))
 
-        blocks = tf.range(tf.cast((self.samples + size - 1) // size, tf.int64))
-        drawn = tf.map_fn(draw, blocks, fn_output_signature=(dtypes, widest_dtype(dtypes)))
-        positions, log_weights = joined(drawn, self.samples)
+        drawn = map_blocks(draw, self.samples, size, (dtypes, widest_dtype(dtypes)))
+        positions, log_weights = drawn
         finite = tf.math.is_finite(log_weights)
         return Samples(positions, tf.nn.softmax(tf.where(finite, log_weights, -float("inf"))))
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import keras
 import numpy as np
@@ -17,10 +17,11 @@ from lerh_tf.kernels.base import (
     all_finite,
     displaced,
     fold_blocks,
-    joined,
+    map_blocks,
     settings,
     widest_dtype,
 )
+from lerh_tf.kernels.free_chain import free_chain
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
@@ -149,7 +150,7 @@ class SGLD(Kernel):
         )
         weight = tf.reduce_sum(eps)
         mean = [s / tf.cast(weight, s.dtype) for s in weighted_sum]
-        law = self._free_chain(eps, tau)
+        law = free_chain(eps, self._deviation(eps), tau)
         return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
 
     def sample(
@@ -174,26 +175,18 @@ class SGLD(Kernel):
             update: the raw count of weight updates so far, for schedules that run on.
         """
         y = _difference(self._start(anchor, chain), anchor)
-        dtype = widest_dtype([x.dtype for x in anchor])
-        eps = tf.cast(self._step_sizes(update, tau), dtype)
+        dtypes = [y_v.dtype for y_v in y]
+        eps = tf.cast(self._step_sizes(update, tau), widest_dtype(dtypes))
         moves = self.samples - 1
         size = tf.minimum(block_size(anchor), moves)
-        padded = tf.pad(eps, [[0, size]])
+        z = map_blocks(lambda block: noise(block, size), moves, size, dtypes)
 
         def move(y: list[tf.Tensor], drawn: tuple[list[tf.Tensor], tf.Tensor]) -> list[tf.Tensor]:
             return self._moved(objective, anchor, tau, y, *drawn)
 
-        def walk(states: list[tf.Tensor], block: tf.Tensor) -> list[tf.Tensor]:
-            drawn = noise(block, size), _block_of(padded, block, size)
-            return tf.scan(move, drawn, [state[-1] for state in states])
-
-        blocks = tf.range(tf.cast((moves + size - 1) // size, tf.int64))
-        states = tf.scan(walk, blocks, [tf.repeat(y_v[None], size, 0) for y_v in y])
-        all_y = [
-            tf.concat([first[None], others], 0)
-            for first, others in zip(y, joined(states, moves), strict=True)
-        ]
-        return Samples(displaced(anchor, all_y), eps / tf.reduce_sum(eps))
+        moved = tf.scan(move, (z, eps[:-1]), y)
+        states = [tf.concat([y_v[None], m], 0) for y_v, m in zip(y, moved, strict=True)]
+        return Samples(displaced(anchor, states), eps / tf.reduce_sum(eps))
 
     def _start(
         self, anchor: Sequence[tf.Tensor], chain: Sequence[tf.Tensor]
@@ -232,7 +225,8 @@ class SGLD(Kernel):
         def add_block(
             block: tf.Tensor, count: tf.Tensor, state: tuple[list[tf.Tensor], list[tf.Tensor]]
         ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-            return walk(*state, noise(block, size), _block_of(padded, block, size), count)
+            steps = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
+            return walk(*state, noise(block, size), steps, count)
 
         zeros = [tf.zeros_like(y_v) for y_v in y]
         total, y = fold_blocks(add_block, moves, size, (zeros, y))
@@ -285,14 +279,6 @@ class SGLD(Kernel):
             for parts in zip(y, objective.gradient(displaced(anchor, y)), z, strict=True)
         ]
 
-    def _free_chain(self, eps: tf.Tensor, tau: tf.Tensor) -> Complement:
-        """Returns the law where f is flat: y^{j+1} = (1 - eps_j / (2 tau)) y^j + s_j n_j."""
-        moments = _free_moments(eps, self._deviation(eps), tf.cast(tau, tf.float64))
-        deviation = tf.sqrt(moments.mean_variance)
-        shared = tf.math.divide_no_nan(moments.covariance, deviation)
-        own = tf.sqrt(tf.maximum(moments.variance - shared**2, 0.0))
-        return Complement(moments.mean_start, deviation, moments.start, (shared, own))
-
     def _estimate(
         self,
         anchor: Sequence[tf.Tensor],
@@ -315,10 +301,6 @@ class SGLD(Kernel):
         return estimate.dropped_unless(is_valid, start)
 
 
-def _block_of(values: tf.Tensor, block: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
-    return tf.slice(values, [tf.cast(block, tf.int32) * size], [size])
-
-
 def _difference(start: Sequence[tf.Tensor], anchor: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Returns start - anchor, in at least float32."""
     dtypes = [working_dtype(x.dtype) for x in anchor]
@@ -326,62 +308,3 @@ def _difference(start: Sequence[tf.Tensor], anchor: Sequence[tf.Tensor]) -> list
         tf.cast(s, dtype) - tf.cast(x, dtype)
         for s, x, dtype in zip(start, anchor, dtypes, strict=True)
     ]
-
-
-class _FreeChain(NamedTuple):
-    """A chain where f is flat, in one dimension: coefficients of y^1 and moments given it.
-
-    Attributes:
-        start: coefficient of y^1 in y^j.
-        mean_start: of y^1 in sum_{i<j} eps_i y^i, or in the weighted mean once divided.
-        variance: of y^j.
-        mean_variance: of the sum, or of the mean.
-        covariance: of y^j and the sum, or the mean.
-    """
-
-    start: tf.Tensor
-    mean_start: tf.Tensor
-    variance: tf.Tensor
-    mean_variance: tf.Tensor
-    covariance: tf.Tensor
-
-    def averaged(self, eps: tf.Tensor) -> "_FreeChain":
-        """Returns the moments with eps_j y^j added to the sum."""
-        return self._replace(
-            mean_start=self.mean_start + eps * self.start,
-            mean_variance=self.mean_variance + 2.0 * eps * self.covariance + eps**2 * self.variance,
-            covariance=self.covariance + eps * self.variance,
-        )
-
-    def moved(self, factor: tf.Tensor, deviation: tf.Tensor) -> "_FreeChain":
-        """Returns the moments after y^{j+1} = factor y^j + deviation n_j."""
-        return self._replace(
-            start=factor * self.start,
-            variance=factor**2 * self.variance + deviation**2,
-            covariance=factor * self.covariance,
-        )
-
-    def divided(self, weight: tf.Tensor) -> "_FreeChain":
-        """Returns the moments of the mean, given those of the sum."""
-        return self._replace(
-            mean_start=self.mean_start / weight,
-            mean_variance=self.mean_variance / weight**2,
-            covariance=self.covariance / weight,
-        )
-
-
-# Thousands of scalar steps: compiled they cost a millisecond, as a graph loop more than the chain.
-@tf.function(jit_compile=True, autograph=False)
-def _free_moments(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor) -> _FreeChain:
-    """Returns the moments of J states given the first, eps and deviations of shape [J]."""
-    factors = 1.0 - eps / (2.0 * tau)
-
-    def step(j: tf.Tensor, chain: _FreeChain) -> tuple[tf.Tensor, _FreeChain]:
-        return j + 1, chain.averaged(eps[j]).moved(factors[j], deviations[j])
-
-    zero, one = tf.zeros([], eps.dtype), tf.ones([], eps.dtype)
-    last = tf.size(eps) - 1
-    _, chain = tf.while_loop(
-        lambda j, _: j < last, step, (tf.constant(0), _FreeChain(one, zero, zero, zero, zero))
-    )
-    return chain.averaged(eps[last]).divided(tf.reduce_sum(eps))

@@ -123,10 +123,10 @@ def test_progress_bar_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("optimizer", "names"),
     [
-        (lambda: LocalEntropy(0.1, SGLD(4)), {"standard_error", "relative_error"}),
+        (lambda: LocalEntropy(0.1, SGLD(4)), {"standard_error", "relative_error", "mean_start"}),
         (
             lambda: HeatRegularization(0.1, RobbinsMonro(2, 2)),
-            {"residual"},
+            {"residual", "relative_residual"},
         ),
     ],
 )

@@ -56,13 +56,15 @@ def np_importance(
     squares = sum(
         ((p - m) ** 2).reshape(len(p), -1).sum(1) for p, m in zip(positions, mean, strict=True)
     )
+    dimensions = sum(x_v.size for x_v in x)
+    missed = dimensions * (2.0 * np.sum(w**3) - np.sum(w**2) ** 2)
     return Result(
         [m - x_v for m, x_v in zip(mean, x, strict=True)],
         [],
         {
             "effective_sample_size": 1.0 / np.sum(w**2),
             "local_entropy": np.log(len(losses)) - logsumexp(log_w),
-            "standard_error": np.sqrt(np.sum(w**2 * squares)),
+            "standard_error": np.sqrt(np.sum(w**2 * squares) + TAU * missed),
             "non_finite": float(np.sum(~np.isfinite(losses))),
         },
         True,
@@ -116,7 +118,7 @@ def test_one_sample_is_the_new_weight() -> None:
     found = estimate(ImportanceSampling(1), tf_loss, x, TAU, ArrayNoise(z))
     np.testing.assert_allclose(flat(found.displacement), np.sqrt(TAU) * flat(z), rtol=1e-14)
     assert found.diagnostics["effective_sample_size"] == 1.0
-    assert found.diagnostics["standard_error"] < 1e-7
+    assert found.diagnostics["standard_error"] == pytest.approx(np.sqrt(7 * TAU))
     assert found.diagnostics["local_entropy"] == pytest.approx(
         np_importance(np_loss, x, z).diagnostics["local_entropy"]
     )
@@ -141,7 +143,8 @@ def test_step_by_hand() -> None:
     assert found.displacement[0][0] == pytest.approx(0.75, rel=1e-6)
     assert found.diagnostics["effective_sample_size"] == pytest.approx(8 / 3, rel=1e-6)
     assert found.diagnostics["local_entropy"] == pytest.approx(np.log(3.0), rel=1e-6)
-    variance = (0.75**2) / 4 + (0.25**2) / 16 + (1.25**2) / 16
+    # sum w^3 = 1/8 + 1/64 + 1/64 = 5/32 and (sum w^2)^2 = 9/64.
+    variance = (0.75**2) / 4 + (0.25**2) / 16 + (1.25**2) / 16 + 0.25 * (2 * 5 / 32 - 9 / 64)
     assert found.diagnostics["standard_error"] == pytest.approx(np.sqrt(variance), rel=1e-5)
 
 

@@ -150,7 +150,29 @@ def run(kernel: RobbinsMonro, objective: LossFunction, x: Array, tau: float) -> 
     return compiled()
 
 
+FLAT = LossFunction(lambda v: 0.0 * tf.reduce_sum(v[0]), 1)
 QUADRATIC = LossFunction(lambda v: 0.5 * tf.reduce_sum(v[0] ** 2), 1)
+
+
+SLOPE = LossFunction(lambda v: 3.0 * tf.reduce_sum(v[0]), 1)
+
+
+def test_the_defaults_go_half_of_the_way() -> None:
+    estimate = run(RobbinsMonro(), SLOPE, np.ones(4), tau=0.1)
+    a = 0.1 * np.arange(1.0, 31.0) ** -0.7
+    left, before = np.prod(1 - a), np.prod(1 - a[:-1])
+    assert left == pytest.approx(0.51, abs=0.005)
+    np.testing.assert_allclose(estimate.displacement[0], -0.3 * (1 - left), rtol=1e-12)
+    told = estimate.diagnostics
+    np.testing.assert_allclose(told["residual"], 0.6 * before, rtol=1e-12)
+    np.testing.assert_allclose(told["relative_residual"], before / (1 - left), rtol=1e-12)
+
+
+def test_the_relative_residual_is_small_at_the_root_and_zero_where_nothing_moves() -> None:
+    kernel = RobbinsMonro(20, 1, step_sizes=PiecewiseConstantDecay([0], [0.75, 0.75]))
+    arrived, still = (run(kernel, f, np.ones(4), tau=0.1).diagnostics for f in (SLOPE, FLAT))
+    assert arrived["relative_residual"] < 1e-8
+    assert still["relative_residual"] == still["residual"] == 0.0
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from keras.optimizers.schedules import (
     ExponentialDecay,
+    InverseTimeDecay,
     LearningRateSchedule,
     PiecewiseConstantDecay,
 )
@@ -20,6 +21,7 @@ from tests.lerh_tf.kernels._network import (
     ELSEWHERE,
     SIZE,
     TOLERANCES,
+    InjectedNoise,
     SeededNoise,
     estimate,
     gradient,
@@ -219,6 +221,47 @@ def test_standard_error_is_an_upper_bound_where_f_is_curved_upwards() -> None:
     estimate = run(SGLD(300, step_sizes=LangevinSteps(10.0)), BOWL, np.zeros(5000), tau=0.1)
     of_all = np.sqrt(5000) * np.std(estimate.displacement[0])
     assert 1.03 < estimate.diagnostics["standard_error"] / of_all < 3.0
+
+
+def test_it_is_too_small_where_f_is_curved_downwards() -> None:
+    hill = LossFunction(lambda v: -4.0 * tf.reduce_sum(v[0] ** 2), 1)
+    estimate = run(SGLD(300, step_sizes=LangevinSteps(10.0)), hill, np.zeros(5000), tau=0.1)
+    of_all = np.sqrt(5000) * np.std(estimate.displacement[0])
+    assert 0.1 < estimate.diagnostics["standard_error"] / of_all < 0.9
+
+
+def test_the_start_s_share_of_the_mean_is_told() -> None:
+    # f is flat and nothing is drawn: m - x is the start's share of y^1, 1 in each dimension.
+    @tf.function(autograph=False)
+    def compiled() -> Estimate:
+        x, start = [tf.zeros(3, tf.float64)], [tf.ones(3, tf.float64)]
+        noise = InjectedNoise([np.zeros((1, 1024, 3))])
+        return SGLD()(FLAT, x, tf.constant(1.5, tf.float64), noise, start)
+
+    estimate = compiled()
+    share = float(estimate.diagnostics["mean_start"])
+    np.testing.assert_allclose(estimate.displacement[0], np.full(3, share), rtol=1e-9)
+    assert share == pytest.approx(0.89, abs=0.005)
+
+
+def test_without_a_chain_it_starts_at_the_anchor() -> None:
+    x, tau = [tf.ones(3, tf.float64)], tf.constant(0.1, tf.float64)
+    kernel, noise = SGLD(10), SeededNoise(0, (3,))
+    alone, at_anchor = kernel(BOWL, x, tau, noise), kernel(BOWL, x, tau, noise, x)
+    for found, expected in ((alone.displacement, at_anchor.displacement), (alone.chain, x)):
+        assert found[0].shape == expected[0].shape
+    np.testing.assert_array_equal(alone.displacement[0], at_anchor.displacement[0])
+    np.testing.assert_array_equal(alone.chain[0], at_anchor.chain[0])
+
+
+def test_step_sizes_relative_to_tau() -> None:
+    x, tau = [tf.ones(3, tf.float64)], tf.constant(0.05, tf.float64)
+    relative = SGLD(10, step_sizes=LangevinSteps(2.0), relative_to_tau=True)
+    absolute = SGLD(10, step_sizes=InverseTimeDecay(0.05 / 2, 2, 1))
+    found, expected = (k(BOWL, x, tau, SeededNoise(0, (3,))) for k in (relative, absolute))
+    np.testing.assert_allclose(found.displacement[0], expected.displacement[0], rtol=1e-6)
+    other = SGLD(10, step_sizes=LangevinSteps(2.0))(BOWL, x, tau, SeededNoise(0, (3,)))
+    assert relative_error(other.displacement, found.displacement[0].numpy()) > 0.1
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
