@@ -4,7 +4,6 @@ import pytest
 from lerh_tf import (
     SGLD,
     HeatRegularization,
-    ImportanceSampling,
     LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
@@ -33,7 +32,7 @@ def test_optimizer_of_importance_sampling_carries_every_setting() -> None:
     assert float(optimizer.tau) == 0.5
     assert float(optimizer.learning_rate) == 0.5
     assert optimizer.seed == 3
-    assert optimizer.sampler == ImportanceSampling(samples=7, loss_multiplier=20.0)
+    assert optimizer.sampler == methods.RecordedSampling(samples=7, loss_multiplier=20.0)
 
 
 def test_optimizer_of_sgld_carries_every_setting() -> None:

@@ -49,10 +49,10 @@ FLAT_IN_MOST: dict[str, tuple[Loss, int, float, float]] = {
     "one sample": (slope(0.0), 1, 0.01, 1.0),
     "equal weights": (slope(0.0), 5, 1.5, 5.0),
     "one weight of 20": (slope(1e4), 20, 0.01, 1.0),
-    "few weights of 300": (slope(30.0), 300, 0.001, 2.4),
+    "few weights of 300": (slope(30.0), 300, 0.001, 4.0),
     "many weights of 300": (slope(5.0), 300, 0.001, 182.0),
     "wells": (wells, 30, 1.5, 1.1),
-    "shallow wells": (lambda v: 0.03 * wells(v), 30, 0.3, 10.0),
+    "shallow wells": (lambda v: 0.2 * wells(v), 30, 0.3, 20.0),
 }
 
 

@@ -14,7 +14,7 @@ from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.loss.objective import LossFunction, native
-from lerh_tf.noise import working_dtype
+from lerh_tf.noise import PhiloxNoise, working_dtype
 from tests.lerh_tf._keras_steps import relative_error
 from tests.lerh_tf._kernels import flat, replayed
 from tests.lerh_tf._subspaces import FOUND, Array, Case, loss_of, signature
@@ -207,6 +207,31 @@ def test_rao_blackwell_moves_the_mean_and_leaves_the_end_of_the_chain() -> None:
     displacement, last = pair.errors()[:2]
     assert displacement > 0.1
     assert last < TOLERANCES["float64"]
+
+
+@pytest.mark.usefixtures("plain_loops")
+def test_without_a_chain_it_starts_at_the_weights() -> None:
+    case = Case(FOUND["dense"].build, FOUND["dense"].x, 0, 0, "float64")
+    model = case.model()
+    variables, loss = model.trainable_variables, loss_of(model)
+
+    @tf.function(autograph=False)
+    def both(inputs: list[tf.Tensor]) -> list[Estimate]:
+        objective = replayed(loss(*inputs), variables)
+        subspace = find_subspace(objective, [v.shape for v in variables])
+        assert subspace is not None
+        x, tau = [tf.convert_to_tensor(native(v)) for v in variables], tf.constant(TAU, tf.float64)
+        noise_for = lambda like: PhiloxNoise(0, tf.constant(0, tf.int64), like)  # noqa: E731
+        return [
+            estimate_in_subspace(KERNELS["sgld"], subspace, x, tau, noise_for, chain)
+            for chain in ((), x)
+        ]
+
+    alone, at_weights = both([tf.constant(x) for x in case.x])
+    for found, expected in zip(
+        tf.nest.flatten(alone[:2]), tf.nest.flatten(at_weights[:2]), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 FLAT = LossFunction(lambda weights: 0.0 * tf.reduce_sum(weights[0]), 1)
