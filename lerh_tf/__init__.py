@@ -4,14 +4,15 @@ The five algorithms of Garcia Trillos, Kaplan and Sanz-Alonso, "Variational Char
 Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 2019).
 """
 
+import lerh_tf._backend  # noqa: F401  (before all that imports keras)
 from lerh_tf.callbacks import AdaptTau, Diagnostics
 from lerh_tf.kernels.base import Complement, Estimate, Kernel
 from lerh_tf.kernels.estimation import estimate
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.loss.graph_cut import ReplayError
 from lerh_tf.loss.objective import LossFunction, Objective
+from lerh_tf.loss.repeatable import ReplayError
 from lerh_tf.measures import heat_regularization, local_entropy
 from lerh_tf.noise import Noise, PhiloxNoise
 from lerh_tf.optimizers.heat import HeatRegularization

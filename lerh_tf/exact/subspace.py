@@ -11,152 +11,19 @@ complement too.
 What can be reduced is read off the graph of the loss, never off types of layers.
 """
 
-import abc
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from lerh_tf.exact.reductions import Reduction, Rows, RowSpace
 from lerh_tf.loss.graph_cut import tensor_name
 from lerh_tf.loss.replayed import ReplayedLoss
 
+# The factorisation squares entries: this number's square and its reciprocal fit into float32.
+_ORDINARY = 1e15
 _MATMULS = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}
-
-
-class Reduction(abc.ABC):
-    """An isometry between a weight's subspace, seen by the minibatch, and coordinates of it."""
-
-    @abc.abstractmethod
-    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
-        """Returns the coordinates of `weight`'s part in the subspace: Q^T W.
-
-        Args:
-            weight: shape [D, ...].
-
-        Returns:
-            Tensor of shape [r, ...].
-        """
-
-    @abc.abstractmethod
-    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
-        """Returns the weight in the subspace that has these coordinates: Q U.
-
-        Args:
-            coordinates: shape [r, ...].
-
-        Returns:
-            Tensor of shape [D, ...].
-        """
-
-    @property
-    @abc.abstractmethod
-    def rank(self) -> tf.Tensor:
-        """Number of dimensions of the subspace per column, r."""
-
-    @property
-    def padding(self) -> int | tf.Tensor:
-        """Number of coordinates that stand for no dimension of the weight."""
-        return 0
-
-    def complement(self, weight: tf.Tensor) -> tf.Tensor:
-        """Returns the part of `weight` that the minibatch does not see: W - Q Q^T W."""
-        return weight - self.lift(self.reduce(weight))
-
-    def seen(self, coordinates: tf.Tensor) -> tf.Tensor:
-        """Returns coordinates with zeros where they stand for no dimension of the weight.
-
-        Args:
-            coordinates: shape [..., r, columns...].
-        """
-        return coordinates
-
-
-class RowSpace(Reduction):
-    """The row space of a dense layer's inputs.
-
-    Args:
-        basis: Q, an orthonormal basis of a space that holds the rows, shape [D, r].
-        shape: the weight's static shape, [D, ...].
-    """
-
-    def __init__(self, basis: tf.Tensor, shape: tf.TensorShape):
-        self._basis = basis
-        self._shape = shape
-
-    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
-        """See `Reduction`."""
-        return self._product(tf.transpose(self._basis), weight)
-
-    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
-        """See `Reduction`."""
-        return tf.ensure_shape(self._product(self._basis, coordinates), self._shape)
-
-    @property
-    def rank(self) -> tf.Tensor:
-        """See `Reduction`."""
-        return tf.shape(self._basis)[1]
-
-    def _product(self, matrix: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-        columns = self._shape[1:]
-        product = tf.cast(matrix, weight.dtype) @ tf.reshape(weight, [-1, columns.num_elements()])
-        return tf.reshape(product, [-1, *columns])
-
-
-class Rows(Reduction):
-    """The rows of an embedding that the minibatch's indices pick.
-
-    There are as many coordinates as indices, or rows if those are fewer, so that shapes stay
-    static; where indices repeat, the last coordinates stand for nothing.
-
-    Args:
-        indices: integer tensor of any shape.
-        shape: the weight's static shape, [V, ...].
-
-    Attributes:
-        slots: for each index, the position of its row among the coordinates.
-    """
-
-    def __init__(self, indices: tf.Tensor, shape: tf.TensorShape):
-        flat = tf.reshape(indices, [-1])
-        order = tf.argsort(flat, stable=True)
-        ordered = tf.gather(flat, order)
-        is_first = tf.concat([[True], ordered[1:] != ordered[:-1]], 0)
-        rank = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
-        size = tf.shape(flat)
-        slots = tf.scatter_nd(order[:, None], rank, size)
-        self.slots = tf.reshape(slots, tf.shape(indices))
-        coordinates = tf.minimum(size[0], shape[0])
-        # Equal indices write equal rows: the largest of them is each of them.
-        self._rows = tf.math.unsorted_segment_max(flat, slots, coordinates)
-        self._rank = rank[-1] + 1
-        self._is_row = tf.range(coordinates) < self._rank
-        self._rows = tf.where(self._is_row, self._rows, tf.zeros_like(self._rows))
-        self._shape = shape
-
-    def reduce(self, weight: tf.Tensor) -> tf.Tensor:
-        """See `Reduction`."""
-        return self.seen(tf.gather(weight, self._rows))
-
-    def lift(self, coordinates: tf.Tensor) -> tf.Tensor:
-        """See `Reduction`."""
-        return tf.scatter_nd(self._rows[:, None], self.seen(coordinates), self._shape)
-
-    @property
-    def rank(self) -> tf.Tensor:
-        """See `Reduction`."""
-        return self._rank
-
-    @property
-    def padding(self) -> int | tf.Tensor:
-        """See `Reduction`."""
-        return (tf.size(self._is_row) - self._rank) * self._shape[1:].num_elements()
-
-    def seen(self, coordinates: tf.Tensor) -> tf.Tensor:
-        """See `Reduction`."""
-        columns = self._shape.rank - 1
-        mask = tf.reshape(self._is_row, [-1] + [1] * columns)
-        return tf.where(mask, coordinates, tf.zeros_like(coordinates))
 
 
 class Subspace(NamedTuple):
@@ -327,12 +194,30 @@ def _keeps_values(node: Any) -> bool:
 
 
 def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns Q and the rows' coordinates R^T, in the shape of the rows but for the last axis."""
+    """Returns Q and the rows' coordinates R^T, in the shape of the rows but for the last axis.
+
+    A row that is not finite, or whose sum is not, spans nothing, and its coordinates are NaN.
+    """
     dtype = tf.float64 if left.dtype == tf.float64 else tf.float32
     rows = tf.reshape(tf.cast(left, dtype), [-1, width])
-    basis, triangle = tf.linalg.qr(tf.transpose(rows))
+    scale = _scale(rows)
+    scaled = rows / scale
+    basis, triangle = tf.linalg.qr(
+        tf.transpose(tf.where(tf.math.is_nan(scaled), tf.zeros_like(rows), scaled))
+    )
     shape = tf.concat([tf.shape(left)[:-1], [tf.shape(basis)[1]]], 0)
-    return basis, tf.cast(tf.reshape(tf.transpose(triangle), shape), left.dtype)
+    return basis, tf.cast(tf.reshape(tf.transpose(triangle) * scale, shape), left.dtype)
+
+
+def _scale(rows: tf.Tensor) -> tf.Tensor:
+    """Returns what to divide each row by, so that its squares fit the dtype; shape [rows, 1].
+
+    1 for ordinary rows: their factorisation stays the same bit for bit. Infinite or NaN for rows
+    that are not finite, 0 for rows of zeros.
+    """
+    size = tf.reduce_sum(tf.abs(rows), 1, keepdims=True)
+    is_ordinary = (size > 1.0 / _ORDINARY) & (size < _ORDINARY)
+    return tf.where(is_ordinary, tf.ones_like(size), size)
 
 
 def _at_least(shape: tf.TensorShape, dimension: int) -> bool:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf.exact.subspace import Reduction, Subspace
+from lerh_tf.exact.reductions import Reduction
+from lerh_tf.exact.subspace import Subspace
 from lerh_tf.kernels.base import Complement, Estimate, Kernel
 from lerh_tf.noise import COMPLEMENT_BLOCK, Noise, working_dtype
 

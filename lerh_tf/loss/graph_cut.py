@@ -5,24 +5,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from lerh_tf.loss.repeatable import TRAIN_STEP_ADVICE, ReplayError, called_functions
+
 _HANDLE_FACTS = frozenset({"VariableShape", "VarIsInitializedOp"})
 _SHAPE_FACTS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # Counted as stateful since nobody knows what they do; a loss that is one may well be a function.
 _PYTHON = frozenset({"PyFunc", "EagerPyFunc"})
 # Small constants travel with the piece, large ones are passed to it.
 _SMALL_CONSTANT_BYTES = 4096
-EXPLICIT_DOOR = (
-    "Let the model subclass `lerh_tf.TrainStep`, named before `keras.Model`: it evaluates the loss "
-    "as a function of the weights instead of replaying its graph. In a loop of your own let the "
-    "closure return a `lerh_tf.LossFunction`."
-)
-
-
-class ReplayError(ValueError):
-    """The loss of this train step can't be evaluated at other weights by replaying its graph."""
-
-    # AutoGraph hands on exceptions of only those types that construct as `Exception` does.
-    __init__ = Exception.__init__
 
 
 class Cut:
@@ -175,25 +165,25 @@ class Cut:
             self.constants.append(tensor_name(source))
 
     def _check_replayable(self, node: Any) -> None:
-        if any(value.HasField("func") or value.list.func for value in node.attr.values()):
+        if any(called_functions(node)):
             raise ReplayError(
                 f"Between the weights and the loss stands a nested function: operation "
                 f"'{node.name}' ({node.op}), as LSTM, GRU, `tf.cond`, `tf.while_loop` and "
-                f"`tf.map_fn` make. Its weights can't be redirected. {EXPLICIT_DOOR}"
+                f"`tf.map_fn` make. Its weights can't be redirected. {TRAIN_STEP_ADVICE}"
             )
         touched = [self._handles[s] for s in data_inputs(node) if s in self._handles]
         if touched:
             raise ReplayError(
                 f"Operation '{node.name}' ({node.op}) reads the weight "
                 f"'{self._labels[touched[0]]}' by its handle, which can't be redirected to other "
-                f"values. {EXPLICIT_DOOR}"
+                f"values. {TRAIN_STEP_ADVICE}"
             )
         is_stateful = self._graph.get_operation_by_name(node.name).op_def.is_stateful
         if is_stateful and node.op not in _PYTHON:
             raise ReplayError(
                 f"Between the weights and the loss stands operation '{node.name}' ({node.op}), "
                 "which has a state or an effect of its own, so each evaluation would differ. "
-                f"{EXPLICIT_DOOR}"
+                f"{TRAIN_STEP_ADVICE}"
             )
 
 
@@ -214,9 +204,3 @@ def data_inputs(node: Any) -> Iterator[str]:
 
 def _is_small_constant(node: Any) -> bool:
     return node.op == "Const" and node.attr["value"].ByteSize() <= _SMALL_CONSTANT_BYTES
-
-
-def is_assignment(node: Any) -> bool:
-    """Returns whether a node writes to the variable whose handle is its first input."""
-    is_assign = node.op.startswith("Assign") and node.op.endswith("VariableOp")
-    return is_assign or node.op.startswith("ResourceScatter")

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
+from lerh_tf.loss.repeatable import repeatable
+
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
 
@@ -114,14 +116,20 @@ class LossFunction(Objective):
     """A loss that is a Python function of the weights.
 
     Args:
-        function: takes one tensor per variable to the scalar loss, and moves no variable.
+        function: takes one tensor per variable to the scalar loss. It must be the same function
+            each time: random numbers are drawn outside of it or from fixed seeds
+            (`tf.random.stateless_normal`), and it assigns to no variable.
         size: the number of variables; f is taken to depend on all of them.
         vectorize: False evaluates the loss at one sample after the other, where XLA compiles the
             train step: of a loss with loops, such as an LSTM's, it compiles no vectorised form.
+
+    Raises:
+        ReplayError: as it is evaluated in a `tf.function`, where it draws other random numbers
+            each time or assigns to a variable.
     """
 
     def __init__(self, function: Callable[[Weights], tf.Tensor], size: int, vectorize: bool = True):
-        self._function = function
+        self._function = repeatable(function)
         self._vectorize_samples = vectorize
         self.is_used = (True,) * size
 

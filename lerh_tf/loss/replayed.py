@@ -12,15 +12,9 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from lerh_tf.loss.graph_cut import (
-    EXPLICIT_DOOR,
-    Cut,
-    ReplayError,
-    is_assignment,
-    node_name,
-    tensor_name,
-)
+from lerh_tf.loss.graph_cut import Cut, node_name, tensor_name
 from lerh_tf.loss.objective import Objective, Variable, Weights, connected, native
+from lerh_tf.loss.repeatable import TRAIN_STEP_ADVICE, ReplayError, is_assignment, repeatable
 
 
 class CapturedLoss:
@@ -43,7 +37,7 @@ class CapturedLoss:
             raise ReplayError(
                 "The loss was computed eagerly, so there is no graph to replay at other weights "
                 "(`compile(run_eagerly=True)` or `tf.config.run_functions_eagerly(True)`?). Do "
-                f"without it. {EXPLICIT_DOOR} "
+                f"without it. {TRAIN_STEP_ADVICE} "
                 f"Received: loss={loss!r}"
             )
         if loss.shape.rank not in (0, None):
@@ -115,16 +109,17 @@ class ReplayedLoss(Objective):
         """Returns a function of the weights, traced once in the current graph.
 
         Args:
-            function: takes one tensor per weight to the scalar loss, and moves no variable.
+            function: takes one tensor per weight to the scalar loss.
             weights: values to trace at.
 
         Raises:
-            ReplayError: the loss can't be replayed.
+            ReplayError: the loss can't be replayed, draws random numbers that another trace of
+                it would not draw, or assigns to a variable.
         """
         local = [tf.identity(weight) for weight in weights]
         names = [tensor.op.name for tensor in local]
         dtypes = [tensor.dtype for tensor in local]
-        return cls._cut(CapturedLoss(function(local)), [], names, names, dtypes)
+        return cls._cut(CapturedLoss(repeatable(function)(local)), [], names, names, dtypes)
 
     @classmethod
     def _cut(
@@ -189,7 +184,7 @@ class ReplayedLoss(Objective):
                 f"Operation '{self.custom_gradient}' has a custom gradient (`tf.custom_gradient`; "
                 "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
                 "original weights and return a wrong gradient. Use a gradient-free sampler "
-                f"(`ImportanceSampling`), or: {EXPLICIT_DOOR}"
+                f"(`ImportanceSampling`), or: {TRAIN_STEP_ADVICE}"
             )
         # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
         local = [tf.identity(weight) for weight in weights]
@@ -267,7 +262,7 @@ def _check_unassigned(
                 f"The weight '{label}' is assigned to before the loss is computed, as "
                 "`keras.layers.SpectralNormalization` does, so the loss at other weights is not "
                 "the one that its graph would give. (Another optimizer's step belongs into a "
-                f"function of its own.) {EXPLICIT_DOOR}"
+                f"function of its own.) {TRAIN_STEP_ADVICE}"
             )
 
 

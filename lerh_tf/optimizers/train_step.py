@@ -1,4 +1,4 @@
-"""The explicit door for models: a train step whose loss is a true function of the weights."""
+"""A train step for models whose loss can't be replayed from its graph."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -7,9 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf.loss.graph_cut import ReplayError
-from lerh_tf.loss.objective import LossFunction, Objective, Weights
+from lerh_tf.loss.objective import LossFunction, Objective, Variable, Weights
+from lerh_tf.loss.repeatable import SEED_ADVICE, ReplayError
 from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.optimizers._capture import captured_loss
 from lerh_tf.optimizers._replicas import whole
 from lerh_tf.optimizers.base import GaussianApproximation
 
@@ -24,9 +25,14 @@ class TrainStep:
         class Model(lerh_tf.TrainStep, keras.Model):
             ...
 
-    Each weight update then runs the model anew at other weights, statelessly: dropout masks are
-    the ones of the train step, and moving statistics and seeds move once per batch. With
-    `run_eagerly=True` the train step's own pass runs eagerly and the others are compiled.
+    Where the loss can be replayed, its weight updates are those of an untouched model. Where not,
+    each runs the model anew at other weights, statelessly: dropout masks are the ones of the train
+    step, and moving statistics and seeds move once per batch. With `run_eagerly=True` the train
+    step's own pass runs eagerly and the others are compiled.
+
+    A model that is run anew must draw from its own `keras.random.SeedGenerator`, as Keras's layers
+    do, and move `keras.Variable`s of its own only. `tf.random.normal`, functions of `keras.random`
+    without a seed and `tf.Variable.assign` are refused by a `ReplayError`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -51,6 +57,8 @@ class TrainStep:
 
         Raises:
             TypeError: the model's optimizer is not one of this package's.
+            ReplayError: the model must be run anew, and would draw other random numbers or move
+                variables that are not its own.
         """
         model: Any = self
         if not isinstance(model.optimizer, GaussianApproximation):
@@ -64,35 +72,48 @@ class TrainStep:
         # Read before the forward pass, which moves seeds and statistics.
         state = [tf.identity(v.value) for v in model.non_trainable_variables]
         y_pred = model(x, training=True)
-        loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
-        _update_loss_metric(model, whole(loss), x)
-        inputs = (x, y, sample_weight, state)
-        if model.trainable_variables:
-            model.optimizer.step(self._objective, model.trainable_variables, *inputs)
-        else:
+        loss = whole(model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight))
+        _update_loss_metric(model, loss, x)
+        batch = (x, y, sample_weight, state)
+        if not model.trainable_variables:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
+        elif tf.inside_function():
+            objective = _replayed(loss, model.trainable_variables) or self._objective(*batch)
+            model.optimizer.step(lambda: objective, model.trainable_variables)
+        else:
+            model.optimizer.step(self._objective, model.trainable_variables, *batch)
         return model.compute_metrics(x, y, y_pred, sample_weight)
 
     def _objective(
         self, x: Any, y: Any, sample_weight: Any, state: Sequence[tf.Tensor]
     ) -> Objective:
-        """Returns the minibatch loss as a function of the weights."""
+        """Returns the minibatch loss as a function of the weights, by further forward passes."""
         model: Any = self
         variables = model.trainable_variables
         fixed = list(zip(model.non_trainable_variables, state, strict=True))
 
         def loss_at(weights: Weights) -> tf.Tensor:
             mapping = [*zip(variables, weights, strict=True), *fixed]
-            with keras.StatelessScope(mapping, collect_losses=True):
+            with keras.StatelessScope(mapping, collect_losses=True) as scope:
                 y_pred = model(x, training=True)
                 loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
-                return whole(loss)
+            _check_state(model, scope)
+            return whole(loss)
 
         values = [tf.convert_to_tensor(v.value) for v in variables]
-        return _replayed_if_possible(loss_at, values, model.jit_compile)
+        return _traced(loss_at, values, model.jit_compile)
 
 
-def _replayed_if_possible(
+def _replayed(loss: tf.Tensor, variables: Sequence[Variable]) -> Objective | None:
+    """Returns the logged loss as a function of the weights; None where it can't be replayed."""
+    try:
+        replayed = ReplayedLoss.of_variables(captured_loss(loss), variables)
+    except ReplayError:
+        return None
+    return None if replayed.custom_gradient else replayed
+
+
+def _traced(
     loss_at: Callable[[Weights], tf.Tensor], values: Weights, jit_compile: bool
 ) -> Objective:
     """Returns the loss's graph where it can be replayed: there a subspace can be found."""
@@ -103,8 +124,22 @@ def _replayed_if_possible(
     return LossFunction(loss_at, len(values)) if replayed.custom_gradient else replayed
 
 
+def _check_state(model: Any, scope: keras.StatelessScope) -> None:
+    """Refuses a forward pass that moves what is no variable of the model.
+
+    Its value before the train step's own pass is not known, so other passes would see another.
+    """
+    known = {id(variable) for variable in [*model.variables, *model.metrics_variables]}
+    if not scope.state_mapping.keys() <= known:
+        raise ReplayError(
+            "The forward pass moves a `keras.Variable` that is not among the model's, so the "
+            "samples would not see the loss that is logged. The seed of random functions of "
+            f"`keras.random` called without one is such a variable. {SEED_ADVICE}"
+        )
+
+
 def _update_loss_metric(model: Any, loss: tf.Tensor, x: Any) -> None:
-    batch = tf.shape(tf.nest.flatten(x)[0])[0]
+    inputs = (each for each in tf.nest.flatten(x) if each is not None)
     for metric in model.metrics:
         if metric.name == "loss":
-            metric.update_state(loss, sample_weight=batch)
+            metric.update_state(loss, sample_weight=tf.shape(next(inputs))[0])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf.exact.subspace import Reduction, Rows, RowSpace, Subspace
+from lerh_tf.exact.reductions import Reduction, Rows, RowSpace
+from lerh_tf.exact.subspace import Subspace, _factorised
 from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import working_dtype
 from tests.lerh_tf._keras_steps import relative_error
@@ -285,3 +286,59 @@ def test_inputs_that_depend_on_weights_are_no_inputs() -> None:
 
     assert examine(lambda x: energy((scale * x) @ w), [w, scale], [X], is_none)
     assert not examine(lambda x: energy(scale * (x @ w)), [w, scale], [X], is_none)
+
+
+# What the loss masks in one row of three.
+UNUSUAL: dict[str, Array] = {
+    "nan": np.full(9, np.nan, "float32"),
+    "one-nan": np.eye(9, dtype="float32")[0] * np.nan,
+    "infinite": np.full(9, np.inf, "float32"),
+    "huge": 1e20 * X[1],
+    "largest": np.full(9, 3e37, "float32"),
+    "tiny": 1e-25 * X[1],
+    "zero": np.zeros(9, "float32"),
+}
+
+
+def with_row(row: Array) -> Array:
+    return np.stack([X[0], row, X[2]])
+
+
+@pytest.mark.parametrize(
+    ("name", "jit_compile"), [*((name, False) for name in UNUSUAL), ("nan", True), ("huge", True)]
+)
+def test_a_row_that_is_not_ordinary_leaves_the_others_alone(name: str, jit_compile: bool) -> None:
+    rows = with_row(UNUSUAL[name])
+    factorised = tf.function(_factorised, jit_compile=jit_compile, autograph=False)
+    basis, coordinates = (t.numpy() for t in factorised(rows, 9))
+    np.testing.assert_allclose(basis.T @ basis, np.eye(ROWS), atol=1e-6)
+    with np.errstate(invalid="ignore"):
+        seen, expected = coordinates @ (basis.T @ W), rows @ W
+    assert_close(seen[[0, 2]], expected[[0, 2]], 1e-5)
+    if np.isfinite(rows).all():
+        np.testing.assert_allclose(seen[1], expected[1], rtol=1e-4)
+    else:
+        assert not np.isfinite(seen[1]).any()
+        assert not np.isfinite(expected[1]).any()
+
+
+@pytest.mark.parametrize("name", ["nan", "huge"])
+def test_a_masked_row_s_loss_is_the_loss(name: str) -> None:
+    def masked(w: tf.Variable, x: tf.Tensor) -> tf.Tensor:
+        per_row = tf.tanh(x @ w)
+        return tf.where(tf.constant([[True], [False], [True]]), per_row, tf.zeros_like(per_row))
+
+    size, whole, reduced = sizes(masked, W, [with_row(UNUSUAL[name])])
+    assert size == 9
+    assert relative_error(reduced, whole) < 1e-5
+    # Factorised as it is, one such row spoils all.
+    assert np.isnan(tf.linalg.qr(with_row(UNUSUAL[name]).T)[0]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ordinary_rows_are_factorised_bit_for_bit_as_they_are(dtype: str) -> None:
+    rows = (X * [[1e-9], [1.0], [1e9]]).astype(dtype)
+    basis, coordinates = _factorised(tf.constant(rows), 9)
+    expected = tf.linalg.qr(rows.T)
+    np.testing.assert_array_equal(basis, expected[0])
+    np.testing.assert_array_equal(coordinates, tf.transpose(expected[1]))

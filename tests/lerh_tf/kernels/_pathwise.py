@@ -13,7 +13,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from lerh_tf import SGLD, ImportanceSampling
-from lerh_tf.exact.subspace import Reduction, Subspace
+from lerh_tf.exact.reductions import Reduction
+from lerh_tf.exact.subspace import Subspace
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor
 from lerh_tf.noise import Noise

@@ -16,7 +16,7 @@ from tests.lerh_tf._keras_steps import Probe, elsewhere, state_of
 from tests.lerh_tf._kernels import replayed
 
 NESTED = "stands a nested function: operation"
-DOOR = r"`lerh_tf\.TrainStep`"
+ADVICE = r"`lerh_tf\.TrainStep`"
 
 Function = Callable[[tf.Tensor], tf.Tensor]
 
@@ -92,7 +92,7 @@ def test_nested_function_is_refused(name: str) -> None:
     model.compile(optimizer=sampler(), loss="mse")
     with pytest.raises(ReplayError, match=NESTED) as refusal:
         model.train_on_batch(*batch(*shape))
-    assert refusal.match(DOOR)
+    assert refusal.match(ADVICE)
     for a, b in zip(before, state_of(model.trainable_variables), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -119,7 +119,7 @@ def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> Non
     with pytest.raises(ReplayError, match="has a custom gradient") as refusal:
         model.train_on_batch(*batch(3))
     assert refusal.match("`ImportanceSampling`")
-    assert refusal.match(DOOR)
+    assert refusal.match(ADVICE)
 
 
 @pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
@@ -159,7 +159,7 @@ def test_eager_run_is_refused() -> None:
     model.compile(optimizer=sampler(), loss="mse", run_eagerly=True)
     with pytest.raises(ReplayError, match=r"`compile\(run_eagerly=True\)` or") as refusal:
         model.train_on_batch(*batch(3))
-    assert refusal.match(DOOR)
+    assert refusal.match(ADVICE)
 
 
 def test_loss_must_be_a_scalar() -> None:
@@ -253,7 +253,7 @@ def test_weight_read_by_its_handle_is_refused() -> None:
     with pytest.raises(ReplayError, match="by its handle") as refusal:
         step()
     assert refusal.match("'table")
-    assert refusal.match(DOOR)
+    assert refusal.match(ADVICE)
 
 
 class Normalized(layers.Layer):
@@ -273,7 +273,7 @@ def test_weight_assigned_in_the_forward_pass_is_refused() -> None:
     with pytest.raises(ReplayError, match="assigned") as refusal:
         model.train_on_batch(*batch(3))
     assert refusal.match("direction")
-    assert refusal.match(DOOR)
+    assert refusal.match(ADVICE)
 
 
 def test_unused_weight_stays_and_keras_warns() -> None:

@@ -35,11 +35,11 @@ Y = RNG.standard_normal((4, 1)).astype("float32")
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model with the explicit door."""
+    """A functional model that can be run anew."""
 
 
 class ExplicitSequence(TrainStep, keras.Sequential):
-    """A sequential model with the explicit door."""
+    """A sequential model that can be run anew."""
 
 
 @tf.custom_gradient
@@ -93,7 +93,7 @@ def test_gradient_is_the_tape_s(
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_stock_door_refuses_and_names_the_mixin(body: str) -> None:
+def test_stock_train_step_refuses_and_names_the_mixin(body: str) -> None:
     optimizer = LocalEntropy(TAU, SGLD(2), seed=0)
     with pytest.raises(ReplayError, match=r"`lerh_tf\.TrainStep`"):
         train(build(BODIES[body], keras.Model), optimizer)
@@ -184,3 +184,124 @@ def test_evaluation_and_prediction_are_keras_s_own() -> None:
         model.compile(LocalEntropy(seed=0), "mse")
     np.testing.assert_array_equal(explicit.predict(X, verbose=0), stock.predict(X, verbose=0))
     assert explicit.evaluate(X, Y, verbose=0) == stock.evaluate(X, Y, verbose=0)
+
+
+class Noisy(layers.Layer):
+    """Adds random numbers."""
+
+    def __init__(self, draw: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._draw = draw
+
+    def call(self, x: Any) -> Any:
+        return x + self._draw(tf.shape(x))
+
+
+class Counting(layers.Layer):
+    """Moves a variable that is not Keras's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = tf.Variable(0, trainable=False)
+
+    def call(self, x: Any) -> Any:
+        self.count.assign_add(1)
+        return x
+
+
+GENERATOR = tf.random.Generator.from_seed(0)
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "tensorflow": tf.random.normal,
+    "generator": GENERATOR.normal,
+    "keras-without-a-seed": keras.random.normal,
+}
+
+
+def mean(y: tf.Tensor, prediction: tf.Tensor) -> tf.Tensor:
+    """A loss that is linear in the weight of a linear model."""
+    return tf.reduce_mean(prediction)
+
+
+def slope_and_move(noise: layers.Layer, run_eagerly: bool) -> tuple[float, float]:
+    """The logged loss of w * noise at w = 1, which is its slope in w, and how far w moves."""
+    x = keras.Input((1,))
+    model = Explicit(x, layers.Dense(1, use_bias=False, kernel_initializer="ones")(noise(x)))
+    solver = RobbinsMonro(1, 2, step_sizes=RobbinsMonroSteps(1.0))
+    model.compile(HeatRegularization(TAU, solver, seed=0), mean, run_eagerly=run_eagerly)
+    logged = model.train_on_batch(np.zeros((3, 1), "float32"), np.zeros((3, 1), "float32"))
+    return float(logged), float(model.trainable_variables[0].numpy()[0, 0]) - 1.0
+
+
+@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.parametrize("draw", DRAWS)
+def test_samples_see_the_draw_of_the_logged_loss(draw: str) -> None:
+    slope, move = slope_and_move(Noisy(DRAWS[draw]), run_eagerly=False)
+    assert abs(slope) > 0.01
+    np.testing.assert_allclose(move, -TAU * slope, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_samples_see_the_draw_of_a_seed_generator(run_eagerly: bool) -> None:
+    slope, move = slope_and_move(layers.GaussianNoise(1.0, seed=3), run_eagerly)
+    assert abs(slope) > 0.01
+    np.testing.assert_allclose(move, -TAU * slope, rtol=1e-4)
+
+
+REFUSALS = {
+    "tensorflow": r"\(RandomStandardNormal\) draws other random numbers in each evaluation",
+    "generator": r"\(RngReadAndSkip\) draws other random numbers in each evaluation",
+    "keras-without-a-seed": r"moves a `keras.Variable` that is not among the model's",
+}
+
+
+@pytest.mark.parametrize("draw", REFUSALS)
+@pytest.mark.parametrize("body", ["silu", "eager"])
+def test_draws_that_the_samples_would_not_share_are_refused(draw: str, body: str) -> None:
+    model = build(lambda x: BODIES["silu"](Noisy(DRAWS[draw])(x)))
+    with pytest.raises(ReplayError, match=rf"{REFUSALS[draw]}.*`keras\.random\.SeedGenerator`"):
+        train(model, LocalEntropy(TAU, SGLD(2), seed=0), run_eagerly=body == "eager")
+
+
+@pytest.mark.usefixtures("plain_loops")
+def test_a_recurrent_network_s_noise_is_drawn_once_per_update() -> None:
+    model = build(lambda x: layers.LSTM(2)(layers.GaussianNoise(1.0, seed=1)(x)))
+    optimizer = LocalEntropy(1e-12, ImportanceSampling(100), seed=0)
+    train(model, optimizer)
+    # Under another draw each, samples at the anchor would have other weights: 93.
+    np.testing.assert_allclose(optimizer.diagnostics["effective_sample_size"], 100.0, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("plain_loops")
+def test_variables_that_are_not_keras_s_move_once_per_update_or_are_refused() -> None:
+    counting = Counting()
+    train(build(lambda x: layers.Flatten()(counting(x))), LocalEntropy(TAU, SGLD(2), seed=0))
+    assert int(counting.count.numpy()) == 2
+    with pytest.raises(ReplayError, match=r"\(AssignAddVariableOp\) would assign to a variable"):
+        train(build(lambda x: BODIES["silu"](Counting()(x))), LocalEntropy(TAU, SGLD(2), seed=0))
+
+
+@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_a_first_input_that_is_none_is_skipped(run_eagerly: bool) -> None:
+    def network(cls: type) -> keras.Model:
+        keras.utils.set_random_seed(1)
+        first, second = keras.Input((2,), optional=True), keras.Input((3,))
+        return cls([first, second], layers.Dense(1)(SecondOnly()([first, second])))
+
+    logs = []
+    for cls, optimizer in (
+        (keras.Model, keras.optimizers.SGD(0.0)),
+        (Explicit, LocalEntropy(TAU, SGLD(2), seed=0)),
+    ):
+        model = network(cls)
+        model.compile(optimizer, "mse", run_eagerly=run_eagerly)
+        logs.append(model.train_on_batch([None, X[:, :, 0]], Y))
+    np.testing.assert_allclose(logs[1], logs[0], rtol=1e-6)
+
+
+class SecondOnly(layers.Layer):
+    """Returns the second of two inputs."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs[1]
