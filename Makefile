@@ -30,7 +30,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 figures claims verify reference benchmark peers test venv wheel clean stale
+    section61 figures claims verify reference benchmark peers test check venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
@@ -57,8 +57,8 @@ table2: $(INSTALLED) ## Time a weight update of every method, one run at a time.
 figure1: $(INSTALLED) ## Draw Figure 1: local entropy of a toy landscape.
 figure2: $(INSTALLED) ## Draw Figure 2: heat regularization of a toy landscape.
 figure3: $(INSTALLED) ## Draw Figure 3: mean-seeking and mode-seeking Gaussians.
-figures: $(INSTALLED) ## Draw every table and figure that has records; trains nothing.
-claims: $(INSTALLED) ## Say, claim by claim, what holds, from the records there are.
+figures: $(INSTALLED) ## Draw every table and figure, by the reference run where no records are.
+claims: $(INSTALLED) ## Say, claim by claim, what holds, by the reference run likewise.
 figure1 figure2 figure3 figures claims:
 	$(RUN) -m reproduce $@ $(ARGS)
 
@@ -76,10 +76,12 @@ peers: ## Race the weight updates against other libraries', in .venv-peers (QUIC
 	$(PEERS)/bin/python -m reproduce.peers $(if $(QUICK),--quick) $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
+check: $(INSTALLED) ## The same with a fast core of the tests: a minute, for every change.
+test check:
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(if $(filter check,$@),$(CORE)) $(ARGS)
 
 venv: $(INSTALLED) ## Make or renew the environment in .venv.
 

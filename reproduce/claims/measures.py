@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import StatisticsError, correlation, mean, stdev
 
-from scipy import stats
+from scipy.special import stdtrit
 
 Curve = Mapping[int, float]
 """Held-out accuracy by weight update."""
@@ -65,7 +65,7 @@ class Number:
         # Student's, as the spread is estimated from the same few seeds; one seed has none.
         if not self.error:
             return self.value, self.value
-        reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.seeds - 1)) * self.error
+        reach = float(stdtrit(self.seeds - 1, (1 + CONFIDENCE) / 2)) * self.error
         return self.value - reach, self.value + reach
 
     def __format__(self, form: str) -> str:

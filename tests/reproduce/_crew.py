@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reproduce import cli, commands, environment, parallel, runner
+from reproduce import environment, parallel, runner
 from reproduce.parallel import Plan
 from reproduce.records import Store
 from reproduce.runner import Job, Outcome, Report, Summary
@@ -70,11 +70,15 @@ def _nothing() -> None:
 
 
 if __name__ == "__main__":
+    # Here alone: each process that makes runs imports this module too.
+    from reproduce import cli
+    from reproduce.cli import app
+
     folder, seconds, processes, *seeds = sys.argv[1:]
 
-    def train(*arguments: object, **options: object) -> int:
+    def train(*arguments: object) -> int:
         run(Path(folder), float(seconds), int(processes), list(map(int, seeds)))
         sys.exit(0)
 
-    with mock.patch.object(commands, "train", train):
+    with mock.patch.object(app, "_train", train):
         sys.exit(cli.main(["table1"]))

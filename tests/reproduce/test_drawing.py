@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from reproduce import cli, commands, drawing, verification
 from reproduce.drawing import OWN, REFERENCE, Item, Source
 from reproduce.experiments import section61
-from reproduce.figures import style
 from reproduce.protocols import QUICK_TABLE1, TABLE1
 from reproduce.records import Store
 from tests.reproduce._examples import record
@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 # Writing pictures takes most of the time, and their bytes may change with matplotlib's version.
 FRESH = """
 import sys
-from reproduce import cli, storage
-from reproduce.figures import style
-style.Figure.savefig = lambda figure, stream, **options: None
+from matplotlib.figure import Figure
+from reproduce import cli
+Figure.savefig = lambda figure, stream, **options: None
 code = cli.main(["figures", "--output", sys.argv[1]])
 sys.exit("TensorFlow" if "tensorflow" in sys.modules else code)
 """
@@ -57,7 +57,7 @@ def _flat(accuracy: float) -> dict[int, float]:
 @pytest.fixture
 def reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A small reference run: of Table 1 two methods, of Section 6.1 one; pictures are empty."""
-    monkeypatch.setattr(style.Figure, "savefig", lambda *arguments, **options: None)
+    monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path / "reference")
     store = Store(tmp_path / "reference", warn=pytest.fail)
     for method in ("sgd", "is"):

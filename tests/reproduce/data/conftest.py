@@ -1,7 +1,5 @@
 """A small data set in the form of the original files, for the paths that real MNIST is slow on."""
 
-import hashlib
-import lzma
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +11,9 @@ from reproduce.data.source import (
     TRAIN_IMAGES,
     TRAIN_LABELS,
     Arrays,
-    IdxFile,
     Source,
 )
-
-NAMES = {
-    TRAIN_IMAGES: "train-images-idx3-ubyte",
-    TRAIN_LABELS: "train-labels-idx1-ubyte",
-    TEST_IMAGES: "t10k-images-idx3-ubyte",
-    TEST_LABELS: "t10k-labels-idx1-ubyte",
-}
+from tests.reproduce.data._carried import carried
 
 
 @pytest.fixture(scope="session")
@@ -40,15 +31,7 @@ def tiny_arrays() -> Arrays:
 
 @pytest.fixture
 def tiny(tmp_path: Path, tiny_arrays: Arrays) -> Source:
-    folder = tmp_path / "carried files"
-    folder.mkdir()
-    files = {}
-    for field, array in tiny_arrays.items():
-        content = IdxFile(NAMES[field], array.shape, "").header + array.tobytes()
-        (folder / f"{NAMES[field]}.xz").write_bytes(lzma.compress(content))
-        (folder / NAMES[field]).write_bytes(content)
-        files[field] = IdxFile(NAMES[field], array.shape, hashlib.md5(content).hexdigest())
-    return Source(folder, files)
+    return carried(tiny_arrays, tmp_path / "carried files")
 
 
 @pytest.fixture

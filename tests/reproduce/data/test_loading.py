@@ -1,5 +1,6 @@
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from reproduce.data import builder
 from reproduce.data.loading import Mnist, load
 from reproduce.data.source import TRAIN_IMAGES, TRAIN_LABELS, Arrays, DataError, Source
 from tests.processes import Start
+from tests.reproduce.data._carried import carried
 
 FIELDS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -41,9 +43,7 @@ def forget_arrays(data_dir: Path) -> None:
         path.unlink()
 
 
-def prepare_with_tfds(
-    source: Source, data_dir: Path, monkeypatch: pytest.MonkeyPatch, shards: int = 1
-) -> Path:
+def prepare_with_tfds(source: Source, data_dir: Path, shards: int = 1) -> None:
     """Prepares `source` with TFDS's own builder; only the download is replaced."""
     files = {name: Path(str(source.folder)) / file.name for name, file in source.files.items()}
     keys = {
@@ -53,16 +53,42 @@ def prepare_with_tfds(
         "test_labels": "test_labels",
     }
     official = tfds.image_classification.mnist
-    monkeypatch.setattr(official, "_TRAIN_EXAMPLES", source.files[TRAIN_LABELS].shape[0])
-    monkeypatch.setattr(official, "_TEST_EXAMPLES", source.files["test_labels"].shape[0])
-    monkeypatch.setattr(
-        tfds.download.DownloadManager,
-        "download_and_extract",
-        lambda self, urls: {key: os.fspath(files[keys[key]]) for key in urls},
-    )
-    dataset = tfds.builder("mnist", data_dir=data_dir)
-    assert type(dataset).__module__.startswith("tensorflow_datasets.")
-    dataset.download_and_prepare(download_config=tfds.download.DownloadConfig(num_shards=shards))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(official, "_TRAIN_EXAMPLES", source.files[TRAIN_LABELS].shape[0])
+        patch.setattr(official, "_TEST_EXAMPLES", source.files["test_labels"].shape[0])
+        patch.setattr(
+            tfds.download.DownloadManager,
+            "download_and_extract",
+            lambda self, urls: {key: os.fspath(files[keys[key]]) for key in urls},
+        )
+        dataset = tfds.builder("mnist", data_dir=data_dir)
+        assert type(dataset).__module__.startswith("tensorflow_datasets.")
+        config = tfds.download.DownloadConfig(num_shards=shards)
+        dataset.download_and_prepare(download_config=config)
+
+
+@pytest.fixture(scope="module")
+def prepared(tiny_arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders prepared once, to be copied: `ours` by this package, the others by TFDS itself."""
+    folder = tmp_path_factory.mktemp("prepared")
+    source = carried(tiny_arrays, folder / "carried files")
+    load(source, folder / "ours")
+    for shards in (1, 3):
+        prepare_with_tfds(source, folder / f"official-{shards}", shards)
+    return folder
+
+
+@pytest.fixture
+def ours(prepared: Path, data_dir: Path) -> Path:
+    """A folder that this package prepared."""
+    shutil.copytree(prepared / "ours", data_dir)
+    return data_dir
+
+
+@pytest.fixture
+def official(prepared: Path, data_dir: Path) -> Path:
+    """A data set that TFDS prepared itself."""
+    shutil.copytree(prepared / "official-1", data_dir)
     return builder.dataset_folder(data_dir)
 
 
@@ -78,14 +104,10 @@ def test_first_load_prepares_and_says_so_later_ones_are_silent(
     assert not (data_dir / "lerh_tf" / "preparing").exists()
 
 
-def test_order_is_that_of_tfds_own_builder(
-    tiny: Source, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load(tiny, data_dir)
-    prepare_with_tfds(tiny, tmp_path / "official", monkeypatch)
+def test_order_is_that_of_tfds_own_builder(prepared: Path) -> None:
     ours, official = (
-        tfds.load("mnist", split="train", data_dir=folder, batch_size=-1)
-        for folder in (data_dir, tmp_path / "official")
+        tfds.load("mnist", split="train", data_dir=prepared / name, batch_size=-1)
+        for name in ("ours", "official-1")
     )
     np.testing.assert_array_equal(ours["image"], official["image"])
     np.testing.assert_array_equal(ours["label"], official["label"])
@@ -95,12 +117,13 @@ def test_order_is_that_of_tfds_own_builder(
 def test_data_set_prepared_by_tfds_is_used_as_it_is(
     tiny: Source,
     tiny_arrays: Arrays,
+    prepared: Path,
     data_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     shards: int,
 ) -> None:
-    folder = prepare_with_tfds(tiny, data_dir, monkeypatch, shards)
+    shutil.copytree(prepared / f"official-{shards}", data_dir)
+    folder = builder.dataset_folder(data_dir)
     before = contents(folder)
     capfd.readouterr()
     assert_same(load(tiny, data_dir), tiny_arrays)
@@ -141,9 +164,9 @@ def test_somebody_elses_other_data_are_refused(
 
 @pytest.mark.parametrize("kind", ["truncated", "no records", "no info", "empty", "a file"])
 def test_somebody_elses_half_prepared_data_set_is_refused_and_left(
-    tiny: Source, data_dir: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tiny: Source, data_dir: Path, official: Path, kind: str
 ) -> None:
-    folder = prepare_with_tfds(tiny, data_dir, monkeypatch)
+    folder = official
     if kind == "truncated":
         truncate(train_records(data_dir), 1000)
     elif kind == "no records":
@@ -168,11 +191,11 @@ def test_somebody_elses_half_prepared_data_set_is_refused_and_left(
 def test_our_own_damaged_data_set_is_named_and_prepared_anew(
     tiny: Source,
     tiny_arrays: Arrays,
-    data_dir: Path,
+    ours: Path,
     capfd: pytest.CaptureFixture[str],
     name: str,
 ) -> None:
-    load(tiny, data_dir)
+    data_dir = ours
     forget_arrays(data_dir)
     folder = builder.dataset_folder(data_dir)
     truncate(folder / name, 100)
@@ -187,9 +210,9 @@ def test_our_own_damaged_data_set_is_named_and_prepared_anew(
 
 
 def test_damaged_array_is_named_and_restored(
-    tiny: Source, tiny_arrays: Arrays, data_dir: Path, capfd: pytest.CaptureFixture[str]
+    tiny: Source, tiny_arrays: Arrays, ours: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    load(tiny, data_dir)
+    data_dir = ours
     folder = data_dir / "lerh_tf" / "mnist-3.0.1"
     truncate(folder / "train_images.npy", 5000)
     capfd.readouterr()
@@ -291,9 +314,9 @@ def test_two_processes_at_once_prepare_once(
 
 
 def test_waits_for_another_process_and_says_so(
-    tiny: Source, tiny_arrays: Arrays, data_dir: Path, capfd: pytest.CaptureFixture[str]
+    tiny: Source, tiny_arrays: Arrays, ours: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    load(tiny, data_dir)
+    data_dir = ours
     kept = data_dir / "lerh_tf" / "mnist-3.0.1" / "test_labels.npy"
     content = kept.read_bytes()
     kept.unlink()
@@ -315,22 +338,20 @@ def test_waits_for_another_process_and_says_so(
 
 
 def test_data_set_that_tfds_prepared_meanwhile_stays(
-    tiny: Source, tiny_arrays: Arrays, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_arrays: Arrays, data_dir: Path, official: Path
 ) -> None:
-    folder = prepare_with_tfds(tiny, data_dir, monkeypatch)
-    before = contents(folder)
+    before = contents(official)
     builder.prepare(tiny_arrays, data_dir, scratch=data_dir / "scratch")
-    assert contents(folder) == before
+    assert contents(official) == before
 
 
 def test_unwritable_folder_with_a_data_set_is_decoded_at_every_load(
     tiny: Source,
     tiny_arrays: Arrays,
     data_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    official: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    prepare_with_tfds(tiny, data_dir, monkeypatch)
     (data_dir / "lerh_tf").write_bytes(b"")
     for _ in range(2):
         assert_same(load(tiny, data_dir), tiny_arrays)

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -40,17 +38,3 @@ def test_only_what_draws_noise_runs_per_seed() -> None:
     random = len(KERNELS) + 1
     assert len(thrice) - len(once) == 2 * random
     assert len({job.run.key for job in thrice}) == len(thrice)
-
-
-def test_rendering_loads_no_tensorflow(tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from reproduce.experiments import gaussians, landscapes, theory\n"
-        "theory.render([], theory.THEORY, None, Path(sys.argv[1]))\n"
-        "landscapes.render([], 'figure1', landscapes.FIGURES, Path(sys.argv[1]))\n"
-        "gaussians.render([], gaussians.Approximation(), Path(sys.argv[1]))\n"
-        "sys.exit('tensorflow' in sys.modules or 'lerh_tf' in sys.modules)"
-    )
-    root = Path(__file__).resolve().parents[3]
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=root, check=True)
-    assert (tmp_path / "theory.md").exists()

@@ -1,5 +1,6 @@
 """The command from its words to its files, and what it says to bad ones."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def test_quick_race_checks_measures_and_shows(
         *("checks/sgd-keras.json", "checks/hr-tensorflow.json", "race/hr.json"),
         *("race.md", "race.csv", "figures/peers.png", "figures/peers.pdf"),
     }
+    raced = json.loads((tmp_path / "race" / "hr.json").read_text())["result"]
+    assert list(raced) == [*HERE]
+    for found in raced.values():
+        assert all(0 < seconds < found["first_seconds"] for seconds in found["seconds"])
+        assert 50e6 < found["loaded_bytes"] <= found["peak_bytes"]
+        assert {"tensorflow", "keras", "numpy"} == set(found["versions"])
     # Given again, all is there and no process starts.
     monkeypatch.setattr("subprocess.Popen", None)
     assert run(tmp_path) == DONE
