@@ -9,13 +9,13 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    Kernel,
     LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
     RobbinsMonroSteps,
     Scoping,
 )
-from lerh_tf.kernels.base import Kernel
 from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,

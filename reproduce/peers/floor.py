@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from lerh_tf.noise import PhiloxNoise, block_size
+from lerh_tf import PhiloxNoise
+from lerh_tf.noise import block_size
 from reproduce.peers.problem import Problem
 from reproduce.peers.work import Work
 

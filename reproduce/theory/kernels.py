@@ -6,10 +6,15 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, RobbinsMonro, RobbinsMonroSteps
-from lerh_tf.kernels.base import Kernel
-from lerh_tf.loss.objective import LossFunction
-from lerh_tf.noise import PhiloxNoise
+from lerh_tf import (
+    SGLD,
+    ImportanceSampling,
+    Kernel,
+    LossFunction,
+    PhiloxNoise,
+    RobbinsMonro,
+    RobbinsMonroSteps,
+)
 from lerh_tf.oracles import Landscape, heat_step
 from reproduce.landscapes.convolution import Convolution
 from reproduce.landscapes.functions import FUNCTIONS, Array, Function

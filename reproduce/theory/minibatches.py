@@ -6,10 +6,15 @@ from itertools import combinations
 import numpy as np
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, LangevinSteps, RobbinsMonro
-from lerh_tf.kernels.base import Kernel
-from lerh_tf.loss.objective import LossFunction
-from lerh_tf.noise import PhiloxNoise
+from lerh_tf import (
+    SGLD,
+    ImportanceSampling,
+    Kernel,
+    LangevinSteps,
+    LossFunction,
+    PhiloxNoise,
+    RobbinsMonro,
+)
 from lerh_tf.oracles import Landscape
 from reproduce.landscapes.functions import Array
 from reproduce.theory.identities import Measures

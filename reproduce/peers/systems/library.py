@@ -10,16 +10,16 @@ from lerh_tf import (
     SGLD,
     HeatRegularization,
     ImportanceSampling,
+    Kernel,
     LangevinSteps,
     LocalEntropy,
+    Noise,
     RobbinsMonro,
     RobbinsMonroSteps,
 )
 from lerh_tf.exact.subspace import find_subspace
-from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.reduced import NoiseFor, estimate_in_subspace
 from lerh_tf.loss.replayed import ReplayedLoss
-from lerh_tf.noise import Noise
 from reproduce.peers.problem import Array, Problem
 from reproduce.peers.work import Work
 
