@@ -1,68 +1,94 @@
-"""docs/keras.md proves each of its rows by tests that exist."""
+"""docs/keras.md is what the tests' marks give."""
 
 import re
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "keras.md").read_text(encoding="utf-8")
-HEAD = "| feature | works? | proof |"
+from tests.keras_page import GROUPS, PAGE, ROOT, page_of, rows_of
+
+WRITTEN = PAGE.read_text(encoding="utf-8")
 
 
-def rows() -> list[list[str]]:
-    """The cells of every row but the heads of the tables."""
-    lines = [line for line in PAGE.splitlines() if line.startswith("|")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    heads = [HEAD, "|---|---|---|"]
-    return [row for line, row in zip(lines, rows, strict=True) if line not in heads]
-
-
-def proofs(row: list[str]) -> list[str]:
-    """The tests that a row names."""
-    return re.findall(r"`([\w/]+\.py::[^`]+)`", row[-1])
-
-
-@pytest.fixture(scope="module")
-def collected() -> set[str]:
-    """Every test in the files that the page names, with parameters and without."""
-    files = {proof.split("::")[0] for row in rows() for proof in proofs(row)}
-    paths = [f"tests/lerh_tf/{name}" for name in sorted(files)]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    found = subprocess.run([*command, *paths], cwd=ROOT, check=True, capture_output=True, text=True)
-    prefix = "tests/lerh_tf/"
-    names = {n.removeprefix(prefix) for n in found.stdout.splitlines() if n.startswith(prefix)}
-    return names | {re.sub(r"\[.*\]$", "", name) for name in names}
-
-
-def test_every_row_has_three_cells_and_a_proof() -> None:
-    assert len(rows()) > 60
-    for row in rows():
-        assert len(row) == 3, row
-        assert all(row), row
-        assert proofs(row), row
-        # Nothing but tests stands where the proof does.
-        assert re.sub(r"`[^`]+`", "", row[-1]).strip() == "", row
+def test_page_is_what_the_marks_give() -> None:
+    command = [sys.executable, "-m", "tests.keras_page"]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert printed == WRITTEN
+    assert sum(line.startswith("| ") for line in printed.splitlines()) > 80 + len(GROUPS)
 
 
 def test_no_feature_stands_twice() -> None:
-    features = [row[0] for row in rows()]
+    lines = [line for line in WRITTEN.splitlines() if line.startswith("| ")]
+    features = [feature for line in lines if (feature := line.split(" | ")[0]) != "| feature"]
     assert len(features) == len(set(features))
+    # No cell holds the sign that ends one.
+    assert all(line.count("|") == 3 for line in lines)
 
 
-def test_every_test_named_exists(collected: set[str]) -> None:
-    missing = [p for row in rows() for p in proofs(row) if p not in collected]
-    assert missing == []
-    assert "test_doors.py::test_of_nothing" not in collected
-
-
-def test_every_message_quoted_is_one_that_a_test_or_the_library_has() -> None:
+def test_every_message_quoted_is_one_that_the_library_has() -> None:
     texts = (path.read_text(encoding="utf-8") for path in (ROOT / "lerh_tf").rglob("*.py"))
     # Messages are broken into lines in the source.
     source = re.sub(r'"\s*\n\s*f?"', "", "\n".join(texts))
-    of_keras = {"recreate a new optimizer instance"}
-    quoted = {message for row in rows() for message in re.findall(r'"([^"]+)"', row[1])}
-    assert quoted
-    assert [message for message in quoted - of_keras if message not in source] == []
+    of_others = {"recreate a new optimizer instance", "has no setter"}
+    quoted = set(re.findall(r'"([^"]+)"', WRITTEN))
+    assert of_others < quoted
+    assert [message for message in quoted - of_others if message not in source] == []
+
+
+def marked(name: str, *marks: pytest.MarkDecorator) -> SimpleNamespace:
+    """What the page asks of a test."""
+
+    def iter_markers(name: str) -> Iterator[pytest.Mark]:
+        return (mark.mark for mark in marks if mark.name == name)
+
+    return SimpleNamespace(name=name, iter_markers=iter_markers)
+
+
+YES = pytest.mark.feature("models", "`add_loss`", "yes")
+ALSO = pytest.mark.feature("models", "`add_loss`")
+CASE = pytest.mark.feature("models", "`Embedding`", "yes", cases=["embedded"])
+OTHER = pytest.mark.feature("memory", "many fits", "levels off")
+
+
+def test_rows_are_those_of_the_marks() -> None:
+    tests = [
+        marked("test_a", OTHER, YES),
+        marked("test_b[embedded]", CASE, ALSO),
+        marked("test_b[other]", CASE, ALSO),
+        marked("test_c"),
+    ]
+    rows = rows_of(tests)
+    assert rows == {
+        ("memory", "many fits"): "levels off",
+        ("models", "`add_loss`"): "yes",
+        ("models", "`Embedding`"): "yes",
+    }
+    page = page_of(rows)
+    head = "\n| feature | works? |\n|---|---|\n"
+    assert f"\n## Memory\n{head}| many fits | levels off |\n\n## Models\n{head}" in page
+    assert "| `add_loss` | yes |\n| `Embedding` | yes |\n\n## Logs" in page
+    # The order of the tests does not matter; a row that is gone or altered does.
+    assert page_of(rows_of(tests[::-1])) == page
+    assert page_of(rows_of([*tests[1:], marked("test_a", YES)])) != page
+    altered = pytest.mark.feature("memory", "many fits", "grows")
+    assert page_of(rows_of([*tests[1:], marked("test_a", altered, YES)])) != page
+
+
+NO = pytest.mark.feature("models", "`add_loss`", "no")
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        (marked("test_a", ALSO), r"`works` must be given once. Received: `add_loss`: \[\]$"),
+        (marked("test_a", YES, NO), r"`works` .* Received: `add_loss`: \['no', 'yes'\]$"),
+        (marked("test_a[other]", CASE), r"`cases` must be .*: cases=\['embedded'\]$"),
+        (marked("test_a", pytest.mark.feature("else", "a", "yes")), r"`group` .*: group='else'$"),
+    ],
+)
+def test_marks_are_checked(test: SimpleNamespace, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rows_of([test])

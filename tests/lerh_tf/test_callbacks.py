@@ -69,6 +69,9 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "seen": seen, "history": history.history}
 
 
+@pytest.mark.feature(
+    "logs", "diagnostics of each update in the logs", "yes, by the callback `Diagnostics`"
+)
 @saving
 def test_batch_logs_are_the_update_s_diagnostics(logged: dict[str, Any]) -> None:
     seen = logged["seen"]
@@ -85,12 +88,15 @@ def means(seen: Seen, name: str) -> list[float]:
     return list(values.reshape(EPOCHS, BATCHES).mean(1))
 
 
+@pytest.mark.feature("logs", "diagnostics of each update in the logs")
 @saving
 def test_history_has_the_epochs_means(logged: dict[str, Any]) -> None:
     for name in NAMES:
         assert logged["history"][name] == pytest.approx(means(logged["seen"], name))
 
 
+@pytest.mark.feature("callbacks", "`CSVLogger`", "yes")
+@pytest.mark.feature("logs", "diagnostics in the progress bar, `CSVLogger`, `TensorBoard`")
 @saving
 def test_csv_logger_has_them(logged: dict[str, Any]) -> None:
     with (logged["folder"] / "log.csv").open() as file:
@@ -99,6 +105,7 @@ def test_csv_logger_has_them(logged: dict[str, Any]) -> None:
         assert [float(row[name]) for row in rows] == pytest.approx(means(logged["seen"], name))
 
 
+@pytest.mark.feature("logs", "diagnostics in the progress bar, `CSVLogger`, `TensorBoard`")
 @saving
 def test_tensorboard_has_them(logged: dict[str, Any]) -> None:
     found: dict[str, list[float]] = {}
@@ -114,6 +121,7 @@ def test_tensorboard_has_them(logged: dict[str, Any]) -> None:
         assert found[f"epoch_{name}"] == pytest.approx(means(logged["seen"], name), rel=1e-6)
 
 
+@pytest.mark.feature("logs", "diagnostics in the progress bar, `CSVLogger`, `TensorBoard`", "yes")
 def test_progress_bar_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
     fit(compiled(importance()), Diagnostics(), epochs=1, verbose=1)
     shown = capsys.readouterr().out
@@ -153,6 +161,7 @@ def test_f_tau_and_its_kin_are_measured_after_each_epoch() -> None:
     assert not any(name.startswith("measured_") for logs in seen.logs for name in logs)
 
 
+@pytest.mark.feature("numbers", "losses that are infinite or NaN")
 @pytest.mark.parametrize("policy", ["raise", "warn"])
 def test_failures_under_jit_are_told_after_the_batch(policy: str) -> None:
     def infinite(y: tf.Tensor, prediction: tf.Tensor) -> tf.Tensor:

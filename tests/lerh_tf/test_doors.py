@@ -39,7 +39,7 @@ OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model with the explicit door."""
+    """A functional model with `TrainStep`."""
 
 
 def everything(x: Any) -> Any:
@@ -148,6 +148,8 @@ def no_inner_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lerh_tf.loss.compilation.is_compilable", lambda objective: False)
 
 
+@pytest.mark.feature("training", "`run_eagerly=True`, `TrainStep`")
+@pytest.mark.feature("training", "hand-written loop, `optimizer.step`", "yes")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
 def test_doors_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> None:
     if kernel != "sgld":
@@ -159,6 +161,7 @@ def test_doors_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> 
     assert_equal(run(eager_train_step, kernel), expected, rtol=1e-6)
 
 
+@pytest.mark.feature("training", "`jit_compile=True`", "yes")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
 def test_doors_agree_compiled_by_xla(kernel: str) -> None:
     arguments = {"jit": True, "body": masked_and_normalized}
@@ -170,6 +173,7 @@ def not_trained(model: keras.Model) -> list[Array]:
     return [v.numpy() for v in model.non_trainable_variables]
 
 
+@pytest.mark.feature("logs", "logged loss and metrics")
 @pytest.mark.usefixtures("no_inner_compilation")
 @pytest.mark.parametrize(
     "door", [fit, step, step_in_function, train_step, eager_train_step], ids=lambda d: d.__name__

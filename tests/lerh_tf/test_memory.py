@@ -62,6 +62,9 @@ def resident() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+@pytest.mark.feature(
+    "memory", "many fits of one model", "memory levels off", cases=["kernel0", "kernel1"]
+)
 @pytest.mark.parametrize("kernel", [KERNEL, SGLD(3)])
 def test_memory_levels_off_over_fits_of_one_model(kernel: Any) -> None:
     model = short_fit("auto", kernel)
@@ -74,6 +77,7 @@ def test_memory_levels_off_over_fits_of_one_model(kernel: Any) -> None:
     assert growth(fit, FITS - WARM_UP) < LEVEL
 
 
+@pytest.mark.feature("memory", "many weight updates by `optimizer.step`", "memory levels off")
 def test_memory_levels_off_over_eager_steps() -> None:
     (x, y), weight = data(), tf.Variable(tf.ones([3, 1]))
     optimizer = LocalEntropy(0.01, KERNEL, seed=0)
@@ -90,6 +94,12 @@ def test_memory_levels_off_over_eager_steps() -> None:
     assert optimizer.diagnostics["compiled"] == 1.0
 
 
+@pytest.mark.feature(
+    "memory",
+    "many models in one process",
+    "graphs and optimizers are let go; TensorFlow keeps a little of each, as with "
+    "SGD, and for good what XLA compiled, as of any `jit_compile=True`",
+)
 @pytest.mark.usefixtures("plain_loops")
 def test_new_models_leave_little() -> None:
     growth(short_fit, WARM_UP)
@@ -100,6 +110,7 @@ def test_new_models_leave_little() -> None:
     assert growth(lambda: kept.append(short_fit()), KEPT) > 2 * LITTLE + ours
 
 
+@pytest.mark.feature("memory", "many models in one process")
 @pytest.mark.usefixtures("plain_loops")
 def test_graphs_and_optimizers_are_let_go() -> None:
     # Graphs of other tests in this process, which their caches may hold.

@@ -64,6 +64,22 @@ CALLBACKS: dict[str, tuple[Callable[[], callbacks.Callback], dict[str, Any]]] = 
 }
 
 
+@pytest.mark.feature(
+    "callbacks",
+    "`LearningRateScheduler`",
+    "yes, if a learning rate was given",
+    cases=["LearningRateScheduler"],
+)
+@pytest.mark.feature(
+    "callbacks",
+    "`ReduceLROnPlateau`",
+    "yes, if a learning rate was given",
+    cases=["ReduceLROnPlateau"],
+)
+@pytest.mark.feature(
+    "callbacks", "`EarlyStopping(restore_best_weights=True)`", "yes", cases=["EarlyStopping"]
+)
+@pytest.mark.feature("callbacks", "`SwapEMAWeights`", "yes", cases=["SwapEMAWeights"])
 @pytest.mark.parametrize("name", CALLBACKS)
 def test_same_as_with_sgd(name: str) -> None:
     make, arguments = CALLBACKS[name]
@@ -77,6 +93,18 @@ def test_same_as_with_sgd(name: str) -> None:
     assert_same(actual, training(sgd(**arguments), network, train))
 
 
+@pytest.mark.feature(
+    "callbacks",
+    "`LearningRateScheduler`, learning rate tied to tau",
+    'refused: "set `tau`, or construct the optimizer with a `learning_rate` to set it later"',
+    cases=["LearningRateScheduler"],
+)
+@pytest.mark.feature(
+    "callbacks",
+    "`ReduceLROnPlateau`, learning rate tied to tau",
+    "refused, likewise",
+    cases=["ReduceLROnPlateau"],
+)
 @pytest.mark.parametrize(
     "callback",
     [callbacks.LearningRateScheduler(halving), callbacks.ReduceLROnPlateau(**PLATEAU)],
@@ -93,6 +121,7 @@ class HalvesTau(callbacks.Callback):
         self.model.optimizer.tau = TAU / 2.0 ** (epoch + 1)
 
 
+@pytest.mark.feature("update", "tau set while `fit` runs", "takes effect")
 def test_tau_set_while_fit_runs_takes_effect() -> None:
     # With the learning rate tied to it tau is SGD's learning rate.
     model = compiled(descent())
@@ -103,6 +132,7 @@ def test_tau_set_while_fit_runs_takes_effect() -> None:
         np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
 
 
+@pytest.mark.feature("update", "learning rate set between fits", "takes effect, if one was given")
 def test_learning_rate_set_between_fits_takes_effect() -> None:
     weights = []
     for new in (descent, sgd):
@@ -115,6 +145,11 @@ def test_learning_rate_set_between_fits_takes_effect() -> None:
         np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
 
 
+@pytest.mark.feature(
+    "update",
+    "learning rate set to a schedule",
+    "takes effect once compiled anew, as with SGD, if one was given; it is saved",
+)
 def test_schedule_set_between_fits_takes_effect_once_compiled_anew() -> None:
     # Without compiling anew Keras goes on with the step that it has traced.
     def weights(optimizer: Any) -> list[Array]:
@@ -132,6 +167,11 @@ def test_schedule_set_between_fits_takes_effect_once_compiled_anew() -> None:
         np.testing.assert_allclose(actual, value, rtol=3e-6, atol=3e-6)
 
 
+@pytest.mark.feature(
+    "update",
+    "samples and all else of a kernel set",
+    'refused: "Make another one, and another optimizer with it"',
+)
 def test_samples_can_t_be_set() -> None:
     optimizer: Any = descent()
     kernels: list[Any] = [optimizer.solver, SGLD(), ImportanceSampling()]
@@ -145,6 +185,7 @@ def chained() -> LocalEntropy:
     return LocalEntropy(0.1, SGLD(3), seed=2)
 
 
+@pytest.mark.feature("callbacks", "`ModelCheckpoint`", "yes, the optimizer's state included")
 def test_model_checkpoint_holds_the_optimizer(tmp_path: Path) -> None:
     model = compiled(chained())
     state = fit(model, callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"), epochs=2)
@@ -159,6 +200,7 @@ class Interrupts(callbacks.Callback):
             raise KeyboardInterrupt
 
 
+@pytest.mark.feature("callbacks", "`BackupAndRestore`", "yes, bit-identically")
 def test_backup_and_restore_goes_on_bit_identically(tmp_path: Path) -> None:
     expected = fit(compiled(chained()))
     with pytest.raises(KeyboardInterrupt):
@@ -184,10 +226,14 @@ def written_rates(optimizer: LocalEntropy, folder: Path) -> list[float]:
     ]
 
 
+@pytest.mark.feature(
+    "callbacks", "`TensorBoard`", "yes; tau is its learning rate, unless one was given"
+)
 def test_tensorboard_writes_tau_as_the_learning_rate(tmp_path: Path) -> None:
     assert written_rates(chained(), tmp_path) == [pytest.approx(0.1)]
 
 
+@pytest.mark.feature("callbacks", "`TensorBoard`")
 @pytest.mark.parametrize(("rate", "written"), [(0.02, 0.02), (Scoping(0.04, 1.0), 0.01)])
 def test_tensorboard_writes_a_learning_rate_that_was_given(
     rate: Any, written: float, tmp_path: Path

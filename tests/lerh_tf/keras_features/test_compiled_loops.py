@@ -17,6 +17,13 @@ CASES = (
 )
 
 
+@pytest.mark.feature("training", "`steps_per_execution`", cases=["steps-per-execution"])
+@pytest.mark.feature("training", "ragged last batch", cases=["state-metrics-and-a-ragged-batch"])
+@pytest.mark.feature(
+    "training", "`tf.data`, also of unknown batch size", cases=["tf-data-of-unknown-batches"]
+)
+@pytest.mark.feature("training", "sample weights, class weights", cases=["sample-weights"])
+@pytest.mark.feature("models", "layers frozen before `compile`", cases=["frozen-before-compile"])
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_gradient_descent(name: str) -> None:
@@ -28,6 +35,7 @@ def test_same_as_gradient_descent(name: str) -> None:
     assert_same(actual, training(sgd(), stock.build, stock.train))
 
 
+@pytest.mark.feature("update", "`gradient_accumulation_steps`")
 @pytest.mark.usefixtures("no_noise")
 def test_optimizer_s_arguments_act_once_per_weight_update() -> None:
     arguments = test_training.ARGUMENTS["accumulation-clipped-decayed-averaged"]
@@ -37,6 +45,7 @@ def test_optimizer_s_arguments_act_once_per_weight_update() -> None:
     assert_same(actual, training(sgd(**arguments), test_training.PLAIN, test_training.fit))
 
 
+@pytest.mark.feature("update", "tau set while `fit` runs")
 @pytest.mark.usefixtures("no_noise")
 # Keras itself converts its variables in a way that NumPy 2 deprecates.
 @pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning")
@@ -62,6 +71,10 @@ def trained(optimizer: LocalEntropy, name: str) -> list[Array]:
     return [np.array(v.numpy()) for v in model.trainable_variables]
 
 
+@pytest.mark.feature("numbers", "`mixed_float16`", cases=["mixed_float16"])
+@pytest.mark.feature("numbers", "`mixed_bfloat16`", cases=["mixed_bfloat16"])
+@pytest.mark.feature("numbers", "float64", cases=["float64"])
+@pytest.mark.feature("numbers", "several dtypes in one model", cases=["several"])
 @pytest.mark.parametrize("name", test_models.DTYPES)
 def test_dtypes(name: str, request: pytest.FixtureRequest) -> None:
     def optimizer() -> LocalEntropy:

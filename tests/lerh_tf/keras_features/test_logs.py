@@ -32,6 +32,10 @@ def compiled(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> keras
     return model
 
 
+@pytest.mark.feature("training", "`train_on_batch`", "yes")
+@pytest.mark.feature(
+    "logs", "logged loss and metrics", "Keras's own at the weights before the update"
+)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_logs_are_those_of_evaluate_before_the_update(name: str) -> None:
     model = compiled(build(), OPTIMIZERS[name]())
@@ -46,6 +50,9 @@ def test_logs_are_those_of_evaluate_before_the_update(name: str) -> None:
     assert len(set(map(float, seen))) == 3
 
 
+@pytest.mark.feature(
+    "logs", "statistics of `BatchNormalization`, seeds of `Dropout`", "move once per weight update"
+)
 def test_statistics_and_seeds_move_once_per_update() -> None:
     def with_state(optimizer: keras.optimizers.Optimizer) -> keras.Model:
         body = layers.BatchNormalization(), layers.Dropout(0.5, seed=3)

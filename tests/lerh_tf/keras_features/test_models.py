@@ -47,6 +47,7 @@ def assert_equal(actual: list[Array], expected: list[Array]) -> None:
         np.testing.assert_array_equal(a, e)
 
 
+@pytest.mark.feature("models", "layers frozen after `compile`", "once compiled anew, as with SGD")
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize("recompiled", [True, False])
 def test_frozen_after_compile(recompiled: bool) -> None:
@@ -69,6 +70,11 @@ def test_frozen_after_compile(recompiled: bool) -> None:
     assert_same(training(descent(), network, train), training(sgd(), network, train))
 
 
+@pytest.mark.feature(
+    "models",
+    "layers unfrozen and compiled with the same optimizer",
+    'refused by Keras, as with SGD: "recreate a new optimizer instance"',
+)
 @pytest.mark.parametrize("make", [chained, sgd])
 def test_unfrozen_after_training(make: Callable[[], Any]) -> None:
     model, optimizer = network(), make()
@@ -102,6 +108,11 @@ class OwnStep(keras.Model):
         return {"loss": loss}
 
 
+@pytest.mark.feature(
+    "training",
+    "a `train_step` of your own, tape and `apply_gradients`",
+    'refused: "`optimizer.scale_loss(loss)` inside the tape"; with it, yes',
+)
 @pytest.mark.filterwarnings("ignore:Gradients do not exist:UserWarning")
 def test_own_train_step() -> None:
     states = []
@@ -119,6 +130,7 @@ def test_own_train_step() -> None:
         model.train_on_batch(X, Y)
 
 
+@pytest.mark.feature("saving", "`keras.models.clone_model`", "yes")
 def test_clone_with_a_deserialized_optimizer_trains_the_same() -> None:
     model = compiled(chained())
     clone = keras.models.clone_model(model)
@@ -127,6 +139,11 @@ def test_clone_with_a_deserialized_optimizer_trains_the_same() -> None:
     assert_equal(update(clone), update(model))
 
 
+@pytest.mark.feature(
+    "saving",
+    "`keras.optimizers.get`",
+    "yes: instances, configurations and names such as `lerh_tf>LocalEntropy`",
+)
 def test_get_knows_the_registered_names() -> None:
     optimizer = chained()
     assert keras.optimizers.get(optimizer) is optimizer
@@ -138,6 +155,11 @@ def test_get_knows_the_registered_names() -> None:
         assert type(keras.optimizers.get(f"lerh_tf>{name}")).__name__ == name
 
 
+@pytest.mark.feature(
+    "models",
+    "optimizer used for a second model",
+    'refused by Keras: "recreate a new optimizer instance"',
+)
 def test_optimizer_of_another_model_is_refused() -> None:
     optimizer = chained()
     update(compiled(optimizer))
@@ -147,6 +169,7 @@ def test_optimizer_of_another_model_is_refused() -> None:
         other.train_on_batch(X, Y)
 
 
+@pytest.mark.feature("models", "two models trained in turn", "as if alone")
 def test_models_trained_in_turn_are_trained_alone() -> None:
     alone = [[update(model) for _ in range(2)][-1] for model in map(compiled, (chained(), sgd()))]
     first, second = compiled(chained()), compiled(chained(), seed=3)
@@ -156,6 +179,12 @@ def test_models_trained_in_turn_are_trained_alone() -> None:
     assert not np.array_equal(in_turn[0], other[0])
 
 
+@pytest.mark.feature(
+    "training",
+    "`MultiOptimizer`",
+    'refused: "a wrapping `LossScaleOptimizer` does not forward the loss, nor does a '
+    '`MultiOptimizer`"',
+)
 def test_multi_optimizer_is_refused() -> None:
     optimizers = keras.optimizers.OptimizerMap(keras.optimizers.SGD())
     optimizers[".*/kernel"] = chained()
@@ -184,6 +213,20 @@ DTYPES: dict[str, tuple[tuple[str, ...], float]] = {
 }
 
 
+@pytest.mark.feature(
+    "numbers",
+    "`mixed_float16`",
+    "yes, with `compile(auto_scale_loss=False)`",
+    cases=["mixed_float16"],
+)
+@pytest.mark.feature("numbers", "`mixed_bfloat16`", "yes", cases=["mixed_bfloat16"])
+@pytest.mark.feature(
+    "numbers",
+    "float64",
+    "yes: weights, samples and exponents; tau itself is kept in float32",
+    cases=["float64"],
+)
+@pytest.mark.feature("numbers", "several dtypes in one model", "yes", cases=["several"])
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize("name", DTYPES)
 def test_dtypes(name: str) -> None:
@@ -200,6 +243,9 @@ def test_dtypes(name: str) -> None:
     assert any(a.dtype == np.float64 for a in actual.state) == ("float64" in dtypes)
 
 
+@pytest.mark.feature(
+    "numbers", "several dtypes in one model", cases=["several-kernel0", "several-kernel1"]
+)
 @pytest.mark.parametrize("kernel", [SGLD(5), ImportanceSampling(5)])
 @pytest.mark.parametrize("name", DTYPES)
 def test_samplers_take_dtypes(name: str, kernel: Any) -> None:
@@ -213,6 +259,12 @@ def test_samplers_take_dtypes(name: str, kernel: Any) -> None:
         assert not np.array_equal(variable.numpy(), then)
 
 
+@pytest.mark.feature(
+    "numbers",
+    "weights of samples and exponents",
+    "always in at least float32",
+    cases=["float16", "bfloat16"],
+)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sample_weights_are_in_float32_at_least(dtype: str) -> None:
     tau, samples = 0.125, 40
@@ -250,6 +302,9 @@ IMAGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.feature(
+    "models", "convolutions with bias, normalization, attention, however few samples", "yes"
+)
 @pytest.mark.parametrize(
     ("body", "optimizer"),
     [

@@ -94,6 +94,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Array], Path]:
     return state(model), folder
 
 
+@pytest.mark.feature(
+    "saving",
+    "`.keras` file, new process goes on",
+    "yes, bit-identically; `import lerh_tf` before loading",
+    cases=["keras"],
+)
+@pytest.mark.feature(
+    "saving", "weights-only file, new process goes on", "yes, bit-identically", cases=["weights"]
+)
+@pytest.mark.feature(
+    "saving",
+    "`tf.train.Checkpoint`, new process goes on",
+    "yes, bit-identically, also if read before the optimizer is built",
+    cases=["checkpoint", "checkpoint-before-build"],
+)
 @pytest.mark.parametrize("name", FORMATS)
 def test_new_process_goes_on_bit_identically(name: str, runs: tuple[list[Array], Path]) -> None:
     expected, folder = runs
@@ -103,6 +118,11 @@ def test_new_process_goes_on_bit_identically(name: str, runs: tuple[list[Array],
             np.testing.assert_array_equal(actual, value)
 
 
+@pytest.mark.feature(
+    "saving",
+    "seeds of `Dropout` in any of these files",
+    "no, nor with SGD: Keras saves the state of no seed",
+)
 def test_keras_saves_the_state_of_no_seed(tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5, seed=1)])
     model.add(keras.layers.Dense(1))

@@ -202,6 +202,44 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
+@pytest.mark.feature("update", "constraints", cases=["constraints"])
+@pytest.mark.feature("training", "`steps_per_execution`", "yes", cases=["steps-per-execution"])
+@pytest.mark.feature(
+    "training", "ragged last batch", "yes", cases=["state-metrics-and-a-ragged-batch"]
+)
+@pytest.mark.feature(
+    "training",
+    "`tf.data`, also of unknown batch size",
+    "yes",
+    cases=["tf-data", "tf-data-of-unknown-batches"],
+)
+@pytest.mark.feature(
+    "training", "generators, `PyDataset`", "yes", cases=["generator", "py-dataset"]
+)
+@pytest.mark.feature("training", "validation data", "yes", cases=["validation"])
+@pytest.mark.feature(
+    "training", "sample weights, class weights", "yes", cases=["sample-weights", "class-weights"]
+)
+@pytest.mark.feature(
+    "models", "several outputs, loss weights", "yes", cases=["several-outputs-and-loss-weights"]
+)
+@pytest.mark.feature("models", "`add_loss`", "yes", cases=["add-loss"])
+@pytest.mark.feature(
+    "models", "kernel, bias and activity regularizers", "yes", cases=["regularizers"]
+)
+@pytest.mark.feature(
+    "models", "`Embedding` (sparse gradients)", "yes", cases=["sparse-gradients-of-an-embedding"]
+)
+@pytest.mark.feature(
+    "models", "layers frozen before `compile`", "yes", cases=["frozen-before-compile"]
+)
+@pytest.mark.feature("models", "models built lazily", "yes", cases=["built-lazily"])
+@pytest.mark.feature(
+    "models",
+    "subclassed and nested models, shared layers, own `compute_loss`",
+    "yes",
+    cases=["subclassed-nested-shared-own-loss"],
+)
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_gradient_descent(name: str) -> None:
     # Made anew: generators go on from where they are.
@@ -230,12 +268,37 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "weight_decay": 0.3,
         "use_ema": True,
     },
+    "momentum": {"momentum": 0.9},
+    "nesterov": {"momentum": 0.9, "nesterov": True},
     "loss-scale-factor": {"loss_scale_factor": 8.0},
     "learning-rate": {"learning_rate": 0.03},
     "learning-rate-schedule": {"learning_rate": schedules.ExponentialDecay(0.2, 2, 0.5)},
 }
 
 
+@pytest.mark.feature(
+    "callbacks",
+    "`LearningRateSchedule` as the learning rate",
+    "yes",
+    cases=["learning-rate-schedule"],
+)
+@pytest.mark.feature("update", "`clipnorm`", "yes", cases=["clipnorm"])
+@pytest.mark.feature("update", "`clipvalue`", "yes", cases=["clipvalue"])
+@pytest.mark.feature("update", "`global_clipnorm`", "yes", cases=["global_clipnorm"])
+@pytest.mark.feature("update", "`weight_decay`", "yes", cases=["weight_decay"])
+@pytest.mark.feature(
+    "update", "`use_ema`, `ema_overwrite_frequency`", "yes", cases=["ema", "ema-overwrite"]
+)
+@pytest.mark.feature(
+    "update",
+    "`gradient_accumulation_steps`",
+    "yes; noise, chain and tau's schedule go on at every batch",
+    cases=["accumulation", "accumulation-clipped-decayed-averaged"],
+)
+@pytest.mark.feature(
+    "update", "`loss_scale_factor`", "has no effect: it cancels", cases=["loss-scale-factor"]
+)
+@pytest.mark.feature("update", "`momentum`, `nesterov`", "yes", cases=["momentum", "nesterov"])
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_optimizer_s_argument_acts_once_per_weight_update(name: str) -> None:
     arguments = ARGUMENTS[name]
@@ -248,6 +311,7 @@ def test_optimizer_s_argument_acts_once_per_weight_update(name: str) -> None:
     assert differs or name == "loss-scale-factor"
 
 
+@pytest.mark.feature("update", "constraints", "yes", cases=["kernel0", "kernel1"])
 @pytest.mark.parametrize("kernel", [SGLD(20), ImportanceSampling(20)])
 def test_constraint_acts_once_per_weight_update(kernel: Any) -> None:
     def train(optimizer: Any) -> int:

@@ -10,6 +10,12 @@ ROOT = Path(__file__).resolve().parents[3]
 TESTS = Path(__file__).with_name("_distribute.py")
 
 
+@pytest.mark.feature(
+    "keras",
+    "Keras's tests on two replicas",
+    "yes; of one eager gradient that both hand over, TensorFlow's sum is that "
+    "gradient, and so is ours",
+)
 def test_keras_s_tests_on_two_replicas_run() -> None:
     options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", *options, str(TESTS)]

@@ -28,6 +28,10 @@ pytestmark = [
 INNER_VARIABLES = property(lambda optimizer: optimizer.inner_optimizer.variables)
 
 
+@pytest.mark.feature("keras", "Keras's base optimizer tests", "yes")
+@pytest.mark.feature(
+    "keras", "automatic names, `local_entropy_1`", "yes", cases=["test_optimizer_auto_naming"]
+)
 class OptimizerTest(optimizer_test.OptimizerTest):
     locals().update(excluded(optimizer_test.OptimizerTest))
 
@@ -49,6 +53,8 @@ class OptimizerTest(optimizer_test.OptimizerTest):
             super().test_pickleable_optimizers0.__wrapped__(self, name)
 
 
+@pytest.mark.feature("keras", "Keras's SGD tests", "yes, momentum included")
+@pytest.mark.feature("update", "`exclude_from_weight_decay`", "yes", cases=["test_weight_decay"])
 class SGDTest(sgd_test.SGDTest):
     locals().update(excluded(sgd_test.SGDTest))
 
@@ -62,6 +68,7 @@ class SGDTest(sgd_test.SGDTest):
             super().test_single_step()
 
 
+@pytest.mark.feature("keras", "Keras's LossScaleOptimizer tests", "yes, on gradients")
 class LossScaleOptimizerTest(loss_scale_optimizer_test.LossScaleOptimizerTest):
     locals().update(excluded(loss_scale_optimizer_test.LossScaleOptimizerTest))
 
@@ -77,6 +84,11 @@ def scaled() -> optimizers.LossScaleOptimizer:
 MOMENTUM: list[dict[str, Any]] = [{}, {"momentum": 0.05}, {"momentum": 0.05, "nesterov": True}]
 
 
+@pytest.mark.feature(
+    "keras",
+    "Keras's tests of sparse gradients",
+    "yes, momentum included; the update is dense, as Adam's is",
+)
 class OptimizerSparseTest(optimizer_sparse_test.OptimizerSparseTest):
     """As with Adam the update of a sparse gradient is dense: a mean of Gaussians is."""
 
@@ -97,6 +109,9 @@ class OptimizerSparseTest(optimizer_sparse_test.OptimizerSparseTest):
             super().test_sparse_correctness_sgd.__wrapped__(self, optimizer, arguments)
 
 
+@pytest.mark.feature("keras", "Keras's base optimizer tests", cases=["OptimizerTest"])
+@pytest.mark.feature("keras", "Keras's SGD tests", cases=["SGDTest"])
+@pytest.mark.feature("keras", "Keras's LossScaleOptimizer tests", cases=["LossScaleOptimizerTest"])
 @pytest.mark.parametrize("ours", [OptimizerTest, SGDTest, LossScaleOptimizerTest])
 def test_all_others_of_keras_s_tests_run(ours: type[unittest.TestCase]) -> None:
     keras_s = ours.__mro__[1]

@@ -156,6 +156,11 @@ def test_weights_of_losses_that_underflow(heights: tuple[float, float]) -> None:
     assert found.diagnostics["local_entropy"] == pytest.approx(heights[0] + np.log(2.0), rel=1e-6)
 
 
+@pytest.mark.feature(
+    "numbers",
+    "losses that are infinite or NaN at some samples",
+    "`ImportanceSampling` gives them weight zero and counts them",
+)
 @pytest.mark.parametrize("bad", [np.inf, np.nan, -np.inf])
 def test_losses_that_are_not_finite_get_weight_zero_and_are_counted(bad: float) -> None:
     clean, found = at_integers([1.0, 2.0, 1.5]), at_integers([1.0, 2.0, 1.5, bad, bad])

@@ -204,6 +204,7 @@ def test_frozen_weights_keep_their_values() -> None:
     np.testing.assert_allclose(probe.probed_losses(), [expected], rtol=1e-6)
 
 
+@pytest.mark.feature("models", "LSTM, GRU, `TrainStep`, `jit_compile=True`", cases=["True"])
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_loss_with_a_loop_is_evaluated_sample_by_sample(jit_compile: bool) -> None:
     def powers(weights: Weights) -> tf.Tensor:

@@ -84,6 +84,11 @@ MODELS: dict[str, tuple[Callable[[], keras.Model], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.feature(
+    "models",
+    "LSTM, GRU, control flow, stock model",
+    'refused: "Let the model subclass `lerh_tf.TrainStep`"',
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_nested_function_is_refused(name: str) -> None:
     build, shape = MODELS[name]
@@ -122,6 +127,11 @@ def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> Non
     assert refusal.match(ADVICE)
 
 
+@pytest.mark.feature(
+    "models",
+    "custom gradients (`silu` and `swish` are such), stock model",
+    "refused where the kernel needs gradients; `ImportanceSampling` trains",
+)
 @pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
 def test_custom_gradient_is_refused_by_a_kernel_with_gradients(name: str) -> None:
     model = network(CUSTOM_GRADIENTS[name])
@@ -144,6 +154,7 @@ def test_custom_gradient_s_loss_is_right(name: str) -> None:
     assert abs(probe.losses()[0] - expected) > 0.01
 
 
+@pytest.mark.feature("models", "custom gradients (`silu` and `swish` are such), stock model")
 @pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
 def test_importance_sampling_trains_through_a_custom_gradient(name: str) -> None:
     model = network(CUSTOM_GRADIENTS[name])
@@ -154,6 +165,11 @@ def test_importance_sampling_trains_through_a_custom_gradient(name: str) -> None
     assert all(np.any(a != b) for a, b in zip(before, after, strict=True))
 
 
+@pytest.mark.feature(
+    "training",
+    "`run_eagerly=True`, stock model",
+    'refused: "Let the model subclass `lerh_tf.TrainStep`"',
+)
 def test_eager_run_is_refused() -> None:
     model = network(tf.nn.tanh)
     model.compile(optimizer=sampler(), loss="mse", run_eagerly=True)
@@ -176,6 +192,11 @@ def mixed_float16() -> Any:
     keras.config.set_dtype_policy(policy)
 
 
+@pytest.mark.feature(
+    "numbers",
+    "`mixed_float16`, loss scaled by a wrapping `LossScaleOptimizer`",
+    'refused: "compile the model with `auto_scale_loss=False`"',
+)
 @pytest.mark.usefixtures("mixed_float16")
 def test_loss_scale_optimizer_is_refused() -> None:
     model = network(tf.nn.tanh)
@@ -184,6 +205,7 @@ def test_loss_scale_optimizer_is_refused() -> None:
         model.train_on_batch(*batch(3))
 
 
+@pytest.mark.feature("numbers", "`mixed_float16`")
 @pytest.mark.usefixtures("mixed_float16")
 def test_mixed_float16_trains_without_loss_scaling() -> None:
     model = network(tf.nn.tanh)
@@ -195,6 +217,9 @@ def test_mixed_float16_trains_without_loss_scaling() -> None:
         assert np.all(np.isfinite(b))
 
 
+@pytest.mark.feature(
+    "training", "bare gradients", 'refused: "call `optimizer.step(closure, variables)`"'
+)
 def test_bare_gradients_are_refused() -> None:
     a, optimizer = keras.Variable([1.0, 2.0]), sampler()
     with pytest.raises(ValueError, match="`apply` received gradients but no loss"):
@@ -276,6 +301,9 @@ def test_weight_assigned_in_the_forward_pass_is_refused() -> None:
     assert refusal.match(ADVICE)
 
 
+@pytest.mark.feature(
+    "models", "weights that the loss does not use", "stay; Keras warns, as with SGD"
+)
 def test_unused_weight_stays_and_keras_warns() -> None:
     x = keras.Input((3,))
     model = keras.Model(x, layers.Dense(1)(x))

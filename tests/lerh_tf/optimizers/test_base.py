@@ -81,6 +81,7 @@ def test_saved_model_goes_on_bit_identically(tmp_path: Path) -> None:
     assert_close(uninterrupted, np_trained(updates=4), tolerance=1e-5)
 
 
+@pytest.mark.feature("saving", "tau set by hand is saved", "yes")
 @saving
 def test_tau_that_was_set_is_saved(tmp_path: Path) -> None:
     optimizer = sampler()
@@ -113,6 +114,11 @@ def test_diagnostics_are_the_last_update_s() -> None:
         x = m
 
 
+@pytest.mark.feature(
+    "update",
+    "tau set where it follows a schedule",
+    'refused: "construct the optimizer with what it is to be"',
+)
 @pytest.mark.parametrize("rate", [None, 0.5])
 def test_tau_that_follows_a_schedule_can_t_be_set(rate: float | None) -> None:
     optimizer = sampler(SCHEDULE, learning_rate=rate)
@@ -121,6 +127,11 @@ def test_tau_that_follows_a_schedule_can_t_be_set(rate: float | None) -> None:
     assert refusal.match("Received: tau=0.5$")
 
 
+@pytest.mark.feature(
+    "update",
+    "learning rate set where it is tied to tau",
+    'refused: "set `tau`, or construct the optimizer with a `learning_rate`"',
+)
 def test_tied_learning_rate_can_t_be_set() -> None:
     optimizer = sampler()
     with pytest.raises(TypeError, match="The learning rate is tied to `tau`") as refusal:
@@ -129,9 +140,15 @@ def test_tied_learning_rate_can_t_be_set() -> None:
     assert optimizer.learning_rate.numpy() == TAU
 
 
-def test_given_learning_rate_can_be_set() -> None:
+@pytest.mark.feature(
+    "update",
+    "learning rate set to a tensor, variable or array of one number",
+    "takes effect, if one was given",
+)
+@pytest.mark.parametrize("make", [float, tf.constant, np.array, keras.Variable])
+def test_given_learning_rate_can_be_set(make: Any) -> None:
     optimizer = sampler(learning_rate=0.25)
-    optimizer.learning_rate = 0.5
+    optimizer.learning_rate = make(0.5)
     assert float(optimizer.learning_rate) == 0.5
     assert optimizer.tau.numpy() == TAU
 
@@ -172,6 +189,7 @@ def test_apply_may_leave_the_variables_out_once_built() -> None:
     assert int(optimizer.iterations.numpy()) == 1
 
 
+@pytest.mark.feature("training", "hand-written loop, `GradientTape` and `scale_loss`", "yes")
 def test_custom_loop_of_tensorflow_trains_through_the_stock_door() -> None:
     optimizer, model = sampler(), network()
     x, y = (tf.constant(a) for a in data())

@@ -25,6 +25,7 @@ def made(**arguments: Any) -> LocalEntropy:
 
 
 # Keras itself converts its variables in a way that NumPy 2 deprecates.
+@pytest.mark.feature("update", "learning rate set to a schedule")
 @pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning")
 def test_schedule_in_the_place_of_a_learning_rate_is_saved_with_the_state(tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
@@ -39,6 +40,11 @@ def test_schedule_in_the_place_of_a_learning_rate_is_saved_with_the_state(tmp_pa
         np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
+@pytest.mark.feature(
+    "update",
+    "tau set to a schedule, or given as a bare function",
+    'refused: "`keras.optimizers.schedules.LearningRateSchedule` such as `lerh_tf.Scoping`"',
+)
 @pytest.mark.parametrize(
     ("tau", "error"),
     [(lambda step: 0.1, ValueError), (Scoping(0.1, 0.0), TypeError), (Scoping, ValueError)],
@@ -63,6 +69,11 @@ KERAS_ARGUMENTS = {
 }
 
 
+@pytest.mark.feature(
+    "update",
+    "`clipnorm`, `weight_decay` and the like set on the optimizer",
+    "they are the inner optimizer's, set and read through ours",
+)
 @pytest.mark.parametrize("name", KERAS_ARGUMENTS)
 def test_keras_s_attributes_are_the_inner_optimizer_s(name: str) -> None:
     optimizer, value = made(), KERAS_ARGUMENTS[name]
@@ -71,12 +82,14 @@ def test_keras_s_attributes_are_the_inner_optimizer_s(name: str) -> None:
     assert getattr(made(**{name: value}).inner_optimizer, name) == value
 
 
+@pytest.mark.feature("update", "`clipnorm`, `weight_decay` and the like set on the optimizer")
 def test_nothing_that_is_set_is_without_effect() -> None:
     # Keras's own arguments are all among those that are handed on.
     parameters = inspect.signature(BaseOptimizer.__init__).parameters
     assert set(KERAS_ARGUMENTS) == set(parameters) - {"self", "learning_rate", "name", "kwargs"}
 
 
+@pytest.mark.feature("update", "`exclude_from_weight_decay`")
 def test_exclude_from_weight_decay_is_the_inner_optimizer_s() -> None:
     weight, kept = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0])
     optimizer = made(weight_decay=0.5, learning_rate=1.0)
@@ -85,6 +98,7 @@ def test_exclude_from_weight_decay_is_the_inner_optimizer_s() -> None:
     assert not optimizer.inner_optimizer._use_weight_decay(kept)
 
 
+@pytest.mark.feature("update", "tau set to a schedule, or given as a bare function")
 @pytest.mark.parametrize("tau", [lambda step: 0.1, Scoping])
 def test_tau_is_no_bare_function(tau: Any) -> None:
     text = r"a `keras\.optimizers\.schedules\.LearningRateSchedule` such as `lerh_tf\.Scoping`"
@@ -92,6 +106,11 @@ def test_tau_is_no_bare_function(tau: Any) -> None:
         LocalEntropy(tau=tau)
 
 
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with a function that returns more than the loss, or no tensor",
+    'refused: "must return the scalar minibatch loss alone"',
+)
 @pytest.mark.parametrize(
     "returned",
     [lambda: (loss(), 1), lambda: np.array(1.0), lambda: None],
@@ -102,6 +121,11 @@ def test_closure_returns_the_loss_alone(returned: Callable[[], Any]) -> None:
         made().step(returned, [WEIGHT])
 
 
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with an `Objective` of other weights",
+    'refused: "must be those that the objective is a function of"',
+)
 def test_objective_of_other_weights_is_refused() -> None:
     objective = LossFunction(lambda weights: tf.reduce_sum(weights[0]), 2)
     with pytest.raises(ValueError, match=r"^`variables` must be those .*1 variables, .* has 2$"):
@@ -155,6 +179,31 @@ REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
 }
 
 
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with a loss in the place of the function",
+    'refused: "must be a function that computes the minibatch loss"',
+    cases=["loss"],
+)
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with anything but a list of variables",
+    'refused: "must be a list of variables"',
+    cases=["bare", "tensors"],
+)
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with no variable, or with one twice",
+    'refused: "must hold at least one variable", "must not hold a variable twice"',
+    cases=["empty", "twice"],
+)
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with variables that are not trainable",
+    'refused: "pass `model.trainable_variables`"',
+    cases=["frozen"],
+)
+@pytest.mark.feature("models", "trainable weights of an integer dtype", cases=["integers"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_step_refuses(name: str) -> None:
     closure, variables, error, message = REFUSED[name]
@@ -171,6 +220,7 @@ def test_step_refuses(name: str) -> None:
     np.testing.assert_array_equal(WEIGHT.numpy(), [1.0, 2.0])
 
 
+@pytest.mark.feature("training", "`optimizer.step` with anything but a list of variables")
 def test_step_takes_any_collection_of_variables() -> None:
     optimizer, weights = made(), [tf.Variable([1.0]), keras.Variable([2.0])]
 
@@ -192,6 +242,11 @@ class Counts(keras.layers.Layer):
         return x * keras.ops.cast(self.count, "float32")
 
 
+@pytest.mark.feature(
+    "models",
+    "trainable weights of an integer dtype",
+    'refused: "make others with `trainable=False`"; Keras\'s SGD warns',
+)
 def test_fit_refuses_integer_weights() -> None:
     model = keras.Sequential([keras.Input((3,)), Counts(), keras.layers.Dense(1)])
     model.compile(made(), "mse")
@@ -201,9 +256,14 @@ def test_fit_refuses_integer_weights() -> None:
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model with the explicit door."""
+    """A functional model with `TrainStep`."""
 
 
+@pytest.mark.feature(
+    "models",
+    "models without trainable weights",
+    "nothing moves; Keras warns, as with SGD, and so does `TrainStep`",
+)
 @pytest.mark.parametrize("cls", [keras.Model, Explicit])
 def test_model_without_trainable_weights_is_told_of_as_by_keras(cls: type) -> None:
     x = keras.Input((3,))

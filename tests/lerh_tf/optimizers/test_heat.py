@@ -93,6 +93,7 @@ CONFIGURED: dict[str, Optimizer] = {
 }
 
 
+@pytest.mark.feature("saving", "`keras.optimizers.serialize`, `deserialize`")
 @pytest.mark.parametrize("name", CONFIGURED)
 def test_configuration_round_trip(name: str) -> None:
     optimizer = CONFIGURED[name]
@@ -159,6 +160,7 @@ def fit(model: keras.Model, data: tuple[Array, Array]) -> None:
 
 
 # Keras asks its variables for arrays in a way that NumPy is giving up.
+@pytest.mark.feature("saving", "`.keras` file, new process goes on")
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("name", RUNS)
 def test_training_goes_on_from_a_file_as_if_uninterrupted(name: str, tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ INNER: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
 }
 
 
+@pytest.mark.feature(
+    "inner",
+    "`Adam`, `AdamW`, `RMSprop`, `Lion`, `Nadam`, `SGD` with Nesterov momentum",
+    "yes, as applied by hand to the gradients (x - m) / tau",
+    cases=["adam", "adamw", "rmsprop", "lion", "nadam", "nesterov"],
+)
+@pytest.mark.feature(
+    "inner", "clipping and accumulation of its own", "yes", cases=["adam-accumulating"]
+)
 @pytest.mark.parametrize("name", INNER)
 def test_it_is_applied_to_the_gradients_by_hand(name: str) -> None:
     by_hand, variables = INNER[name](), network().trainable_variables
@@ -73,6 +82,9 @@ def state(model: keras.Model) -> list[Array]:
     return state_of([*model.variables, *model.optimizer.variables])
 
 
+@pytest.mark.feature(
+    "inner", "`.keras` file of each of them, new process goes on", "yes, bit-identically"
+)
 def test_new_process_goes_on_bit_identically(tmp_path: Path) -> None:
     expected = {}
     for name, make in INNER.items():
@@ -105,17 +117,24 @@ def test_file_holds_each_number_once(tmp_path: Path) -> None:
     assert not any("inner_optimizer" in name for name in names)
 
 
+@pytest.mark.feature("inner", "given by name, `optimizer='adam'`", "yes")
 def test_it_may_be_given_by_name() -> None:
     made = HeatRegularization(0.1, optimizer="rmsprop")
     assert type(made.inner_optimizer) is optimizers.RMSprop
 
 
+@pytest.mark.feature("inner", "automatic names of other optimizers", "are numbered as without ours")
 def test_default_takes_no_number_from_names_of_the_user() -> None:
     keras.backend.clear_session()
     LocalEntropy()
     assert optimizers.SGD().name == "sgd"
 
 
+@pytest.mark.feature(
+    "inner",
+    "`learning_rate`, `clipnorm` and the like beside `optimizer`",
+    'refused: "With `optimizer` given, its own constructor takes Keras\'s arguments"',
+)
 @pytest.mark.parametrize("beside", [{"learning_rate": 0.1}, {"clipnorm": 1.0}, {"momentum": 0.9}])
 def test_arguments_beside_it_are_refused(beside: dict[str, Any]) -> None:
     ((name, value),) = beside.items()
@@ -123,6 +142,11 @@ def test_arguments_beside_it_are_refused(beside: dict[str, Any]) -> None:
         LocalEntropy(optimizer=optimizers.Adam(), **beside)
 
 
+@pytest.mark.feature(
+    "inner",
+    "`LossScaleOptimizer`, or one of ours",
+    'refused: "must be a Keras optimizer of gradients"',
+)
 @pytest.mark.parametrize(
     "wrong",
     [lambda: optimizers.LossScaleOptimizer(optimizers.SGD()), lambda: LocalEntropy(seed=0)],
@@ -133,6 +157,7 @@ def test_wrappers_are_refused(wrong: Callable[[], Any]) -> None:
         HeatRegularization(optimizer=wrong())
 
 
+@pytest.mark.feature("saving", "`keras.optimizers.serialize`, `deserialize`")
 def test_configuration_round_trip() -> None:
     made = LocalEntropy(0.2, ImportanceSampling(7), optimizer=optimizers.Adam(0.3, beta_1=0.5))
     config = optimizers.serialize(made)
@@ -141,6 +166,7 @@ def test_configuration_round_trip() -> None:
     assert copy.inner_optimizer.get_config() == made.inner_optimizer.get_config()
 
 
+@pytest.mark.feature("inner", "learning rate read and set", "is its own")
 def test_learning_rate_is_its_own_and_can_be_set() -> None:
     made = sampler(optimizer=optimizers.Adam(0.5))
     made.learning_rate = 0.25

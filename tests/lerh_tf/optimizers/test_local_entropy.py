@@ -81,6 +81,7 @@ def test_learning_rate_may_be_an_integer() -> None:
     assert sampler(learning_rate=1).learning_rate.numpy() == 1.0
 
 
+@pytest.mark.feature("callbacks", "`LearningRateSchedule` as tau", "yes")
 def test_tau_schedule_takes_effect_at_each_update() -> None:
     taus = [0.125, 0.5, 0.03125]
     schedule = schedules.PiecewiseConstantDecay([0, 1], taus)
@@ -89,6 +90,7 @@ def test_tau_schedule_takes_effect_at_each_update() -> None:
     assert differ(weights, np_trained(updates=3))
 
 
+@pytest.mark.feature("update", "tau set between fits", "takes effect")
 def test_tau_set_between_fits_takes_effect_without_a_new_trace() -> None:
     traces = []
 
@@ -107,6 +109,9 @@ def test_tau_set_between_fits_takes_effect_without_a_new_trace() -> None:
     assert_close(weights, np_trained(updates=2, tau=[TAU, 0.5].__getitem__))
 
 
+@pytest.mark.feature(
+    "update", "tau set to a tensor, variable or array of one number", "takes effect"
+)
 @pytest.mark.parametrize(
     "half",
     [lambda tau: tau * 0.5, lambda tau: np.array(0.125), lambda tau: keras.Variable(0.125)],
@@ -190,6 +195,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.feature("saving", "`keras.optimizers.serialize`, `deserialize`", "yes")
 @pytest.mark.parametrize("arguments", CONFIGS.values(), ids=CONFIGS)
 def test_config_round_trip(arguments: dict[str, Any]) -> None:
     optimizer = LocalEntropy(**arguments)
@@ -265,6 +271,9 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
     assert refusal.match(f"Received: subspace={choice!r}$")
 
 
+@pytest.mark.feature(
+    "update", "sampler, `seed`, `subspace`, `on_failure` set", 'refused by Python: "has no setter"'
+)
 @pytest.mark.parametrize(
     ("name", "value"),
     [

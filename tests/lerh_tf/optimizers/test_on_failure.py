@@ -98,6 +98,7 @@ def fit(model: keras.Model, *callbacks: keras.callbacks.Callback) -> None:
     model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=list(callbacks))
 
 
+@pytest.mark.feature("numbers", "losses that are infinite or NaN")
 def test_fit_warns_once_and_goes_on(make: Make, jit: bool) -> None:
     optimizer = make(on_failure="warn", weight_decay=0.1, use_ema=True)
     model, trace = network(optimizer, jit_compile=jit), Trace()
@@ -115,6 +116,12 @@ def test_fit_warns_once_and_goes_on(make: Make, jit: bool) -> None:
         fit(model)
 
 
+@pytest.mark.feature(
+    "numbers",
+    "losses that are infinite or NaN",
+    "nothing moves; `on_failure` raises or warns: at the end of `fit`, after each "
+    "batch with the callback `Diagnostics`, at once by `step`",
+)
 def test_fit_raises(jit: bool) -> None:
     optimizer = KERNELS["sgld"](weight_decay=0.1)
     model, trace = network(optimizer, jit_compile=jit), Trace()
@@ -174,6 +181,7 @@ def test_bad_tau_moves_nothing(make: Make, bad: float, jit: bool) -> None:
         optimizer.report_failures()
 
 
+@pytest.mark.feature("numbers", "losses that are infinite or NaN")
 def test_step_tells_at_once_and_warns_once(make: Make) -> None:
     weight, optimizer = tf.Variable([1.0, 2.0]), make(on_failure="warn")
 

@@ -49,6 +49,13 @@ def weights_of(make: Callable[[], Any], folder: Path) -> Path:
     return folder / "model.weights.h5"
 
 
+@pytest.mark.feature(
+    "saving",
+    "weights-only file of another optimizer, or of ours with another kernel",
+    "weights are loaded; its state is skipped with Keras's warning, \"Skipping "
+    'variable loading for optimizer"',
+    cases=["sgd-False", "importance-True"],
+)
 @pytest.mark.parametrize("built", [True, False])
 @pytest.mark.parametrize("other", OTHERS)
 def test_another_optimizer_s_state_is_skipped(other: str, built: bool, tmp_path: Path) -> None:
@@ -65,6 +72,7 @@ def test_another_optimizer_s_state_is_skipped(other: str, built: bool, tmp_path:
     assert_equal(fit(model, 1), fit(fresh, 1))
 
 
+@pytest.mark.feature("saving", "weights-only file, read before the optimizer is built", "yes")
 def test_own_state_waits_for_the_build(tmp_path: Path) -> None:
     path, model, other = weights_of(ours, tmp_path), network(), network()
     model.compile(ours(0.5), "mse")
@@ -80,6 +88,7 @@ def test_own_state_waits_for_the_build(tmp_path: Path) -> None:
     np.testing.assert_array_equal(*chains)
 
 
+@pytest.mark.feature("saving", "`.h5` files written, `get_state_tree`", "yes")
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
 def test_no_two_variables_have_one_name(tmp_path: Path) -> None:
     model = network()

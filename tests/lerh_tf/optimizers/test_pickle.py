@@ -50,6 +50,9 @@ def weights_like(values: Any = ([1.0, 2.0], [[0.5]])) -> list[tf.Variable]:
     return [tf.Variable(value) for value in values]
 
 
+@pytest.mark.feature(
+    "saving", "`pickle`, `copy.deepcopy`", "yes, bit-identically, also before it is built"
+)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("how", COPIES)
 def test_copy_of_a_built_optimizer_goes_on_bit_identically(name: str, how: str) -> None:
@@ -65,6 +68,7 @@ def test_copy_of_a_built_optimizer_goes_on_bit_identically(name: str, how: str) 
     assert_equal(later, make_updates(optimizer, weights, LATER[name]))
 
 
+@pytest.mark.feature("saving", "`pickle`, `copy.deepcopy`")
 @pytest.mark.parametrize("how", COPIES)
 def test_copy_of_an_optimizer_that_was_not_built_yet(how: str) -> None:
     optimizer = OPTIMIZERS["sgld"]()

@@ -30,6 +30,17 @@ def test_weights_stay_equal_across_replicas(found: dict[str, Any], kernel: str) 
     assert found[kernel]["apart"] == 0.0
 
 
+@pytest.mark.feature(
+    "training",
+    "`tf.distribute.MirroredStrategy`",
+    "yes; accumulation in `fit` fails in Keras itself",
+)
+@pytest.mark.feature(
+    "training",
+    "`strategy.run` on several replicas, in a graph and eagerly",
+    "yes",
+    cases=["sgld-loop", "sgld-eager-loop"],
+)
 @pytest.mark.parametrize(
     ("kernel", "door"),
     [*itertools.product(KERNELS, ("fit", "loop")), ("sgld", "eager-loop")],
@@ -48,15 +59,31 @@ def test_logged_loss_is_the_whole_minibatch_s(found: dict[str, Any], kernel: str
         assert fit == pytest.approx(loop, rel=1e-6)
 
 
+@pytest.mark.feature(
+    "training",
+    "one device, `OneDeviceStrategy`, `MirroredStrategy`, `CentralStorageStrategy`",
+    "as without a strategy",
+)
 def test_one_device_is_no_strategy(found: dict[str, Any]) -> None:
     assert len(found["one"]) == 7
     assert set(found["one"].values()) == {0.0}
 
 
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` on several replicas, optimizer not built yet",
+    'refused: "call `optimizer.build(variables)` in the strategy\'s scope first"',
+)
 def test_replicas_need_a_built_optimizer(found: dict[str, Any]) -> None:
     assert "call `optimizer.build(variables)` in the strategy's scope first" in found["not built"]
 
 
+@pytest.mark.feature(
+    "training",
+    "`TrainStep` on several replicas, also with `run_eagerly=True`",
+    "yes",
+    cases=["false", "true"],
+)
 @pytest.mark.parametrize("run_eagerly", ["false", "true"])
 def test_train_step_is_the_stock_one(found: dict[str, Any], run_eagerly: str) -> None:
     assert found["train-step"][run_eagerly] < 1e-6
@@ -78,11 +105,13 @@ def test_eager_failure_is_told_and_training_goes_on(found: dict[str, Any]) -> No
     assert failing["goes on"]
 
 
+@pytest.mark.feature("training", "tau that is not positive, on several replicas", "nothing moves")
 @pytest.mark.parametrize("bad", ["nan", "-0.5"])
 def test_bad_tau_moves_nothing(found: dict[str, Any], bad: str) -> None:
     assert found["bad tau"][bad]
 
 
+@pytest.mark.feature("training", "`tf.distribute.MirroredStrategy`")
 def test_accumulation_in_fit_fails_with_keras_s_own_optimizers_too(found: dict[str, Any]) -> None:
     sgd, ours = found["accumulation"]
     assert sgd == ours == "RuntimeError"

@@ -1,4 +1,4 @@
-"""The explicit door for hand-written loops."""
+"""`step`, for hand-written loops."""
 
 import logging.handlers
 from collections.abc import Callable, Sequence
@@ -87,6 +87,11 @@ def test_each_closure_is_traced_once() -> None:
     assert model.traces == 2
 
 
+@pytest.mark.feature(
+    "training",
+    "`optimizer.step` with a new closure at each update",
+    "each is traced, and TensorFlow warns of it",
+)
 def test_a_new_closure_at_each_update_is_warned_of_by_tensorflow() -> None:
     weight, said = tf.Variable([1.0]), logging.handlers.BufferingHandler(100)
     optimizer = LocalEntropy(0.01, ImportanceSampling(2), seed=0)
@@ -159,6 +164,7 @@ def wave(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..
     return draw
 
 
+@pytest.mark.feature("training", "`jit_compile=True`")
 @pytest.mark.parametrize("name", optimizers())
 def test_step_compiled_by_xla_is_the_same_arithmetic(
     name: str, monkeypatch: pytest.MonkeyPatch

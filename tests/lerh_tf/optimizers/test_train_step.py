@@ -35,11 +35,11 @@ Y = RNG.standard_normal((4, 1)).astype("float32")
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model that can be run anew."""
+    """A functional model with `TrainStep`."""
 
 
 class ExplicitSequence(TrainStep, keras.Sequential):
-    """A sequential model that can be run anew."""
+    """A sequential model with `TrainStep`."""
 
 
 @tf.custom_gradient
@@ -76,6 +76,8 @@ def silence(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable
     ]
 
 
+@pytest.mark.feature("training", "`run_eagerly=True`, `TrainStep`", "yes", cases=["gru-True"])
+@pytest.mark.feature("models", "LSTM, GRU, `TrainStep`", "yes", cases=["lstm-False", "gru-True"])
 @pytest.mark.parametrize(
     ("body", "run_eagerly"),
     [("lstm", False), ("silu", False), ("custom-gradient", False), ("gru", True), ("silu", True)],
@@ -92,6 +94,7 @@ def test_gradient_is_the_tape_s(
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.feature("models", "LSTM, GRU, control flow, stock model")
 @pytest.mark.parametrize("body", BODIES)
 def test_stock_train_step_refuses_and_names_the_mixin(body: str) -> None:
     optimizer = LocalEntropy(TAU, SGLD(2), seed=0)
@@ -118,6 +121,11 @@ def test_recurrent_network_is_sampled_without_a_gradient() -> None:
     assert not any(np.array_equal(now, then) for now, then in zip(after, before, strict=True))
 
 
+@pytest.mark.feature(
+    "models",
+    "LSTM, GRU, `TrainStep`, `jit_compile=True`",
+    "yes; samples are evaluated one after the other",
+)
 def test_recurrent_network_compiled_by_xla_trains_the_same() -> None:
     plain, by_xla = (
         train(
@@ -170,6 +178,11 @@ def test_a_wrapping_loss_scale_optimizer_is_refused_with_advice() -> None:
         model.train_on_batch(X, Y)
 
 
+@pytest.mark.feature(
+    "models",
+    "`TrainStep` behind `keras.Model` among the bases",
+    'refused: "must stand before `keras.Model`"',
+)
 def test_order_of_the_bases_is_checked() -> None:
     text = r"^`TrainStep` must stand before `keras.Model` among the bases of `Wrong`. Received: "
     with pytest.raises(TypeError, match=rf"{text}class Wrong\(Model, TrainStep\)$"):

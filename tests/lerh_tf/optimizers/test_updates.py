@@ -104,6 +104,7 @@ def test_algorithm_2_by_algorithm_5(dtype: str, monkeypatch: pytest.MonkeyPatch)
     assert_equal(found, expected, dtype)
 
 
+@pytest.mark.feature("update", "`gradient_accumulation_steps`")
 def test_chain_and_noise_go_on_at_every_raw_update_under_accumulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
