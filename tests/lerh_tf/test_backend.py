@@ -23,6 +23,11 @@ def last_line(script: str, **variables: str) -> str:
     return run.stderr.splitlines()[-1]
 
 
+@pytest.mark.feature(
+    "training",
+    "`KERAS_BACKEND` other than TensorFlow",
+    'refused: "set KERAS_BACKEND=tensorflow before importing keras"',
+)
 @pytest.mark.parametrize("name", ["torch", "jax", "nonsense"])
 def test_environment_names_another_backend(name: str) -> None:
     line = last_line("import lerh_tf.noise", KERAS_BACKEND=name)
@@ -36,6 +41,7 @@ def test_configuration_names_another_backend(tmp_path: Path) -> None:
     assert "nonsense" in line
 
 
+@pytest.mark.feature("training", "`KERAS_BACKEND` other than TensorFlow")
 def test_keras_was_imported_on_another_backend() -> None:
     # The others are not installed here: their place is taken by a module that says so.
     script = (

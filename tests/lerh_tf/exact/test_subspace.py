@@ -304,6 +304,7 @@ def with_row(row: Array) -> Array:
     return np.stack([X[0], row, X[2]])
 
 
+@pytest.mark.feature("numbers", "inputs that are NaN or beyond 1e15 in rows that the loss masks")
 @pytest.mark.parametrize(
     ("name", "jit_compile"), [*((name, False) for name in UNUSUAL), ("nan", True), ("huge", True)]
 )
@@ -322,6 +323,11 @@ def test_a_row_that_is_not_ordinary_leaves_the_others_alone(name: str, jit_compi
         assert not np.isfinite(expected[1]).any()
 
 
+@pytest.mark.feature(
+    "numbers",
+    "inputs that are NaN or beyond 1e15 in rows that the loss masks",
+    "the other rows are sampled as without",
+)
 @pytest.mark.parametrize("name", ["nan", "huge"])
 def test_a_masked_row_s_loss_is_the_loss(name: str) -> None:
     def masked(w: tf.Variable, x: tf.Tensor) -> tf.Tensor:

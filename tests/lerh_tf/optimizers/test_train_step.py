@@ -245,6 +245,11 @@ def slope_and_move(noise: layers.Layer, run_eagerly: bool) -> tuple[float, float
     return float(logged), float(model.trainable_variables[0].numpy()[0, 0]) - 1.0
 
 
+@pytest.mark.feature(
+    "training",
+    "random numbers of `tf.random` or of `keras.random` without a seed, `TrainStep`",
+    'one draw per weight update, that of the logged loss; refused where the model must be run anew (LSTM, custom gradients, `run_eagerly=True`): "an attribute of the layer"',
+)
 @pytest.mark.usefixtures("plain_loops")
 @pytest.mark.parametrize("draw", DRAWS)
 def test_samples_see_the_draw_of_the_logged_loss(draw: str) -> None:
@@ -253,6 +258,11 @@ def test_samples_see_the_draw_of_the_logged_loss(draw: str) -> None:
     np.testing.assert_allclose(move, -TAU * slope, rtol=1e-4)
 
 
+@pytest.mark.feature(
+    "training",
+    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, `TrainStep`",
+    "one draw per weight update, that of the logged loss",
+)
 @pytest.mark.usefixtures("plain_loops")
 @pytest.mark.parametrize("run_eagerly", [False, True])
 def test_samples_see_the_draw_of_a_seed_generator(run_eagerly: bool) -> None:
@@ -268,6 +278,9 @@ REFUSALS = {
 }
 
 
+@pytest.mark.feature(
+    "training", "random numbers of `tf.random` or of `keras.random` without a seed, `TrainStep`"
+)
 @pytest.mark.parametrize("draw", REFUSALS)
 @pytest.mark.parametrize("body", ["silu", "eager"])
 def test_draws_that_the_samples_would_not_share_are_refused(draw: str, body: str) -> None:
@@ -276,6 +289,10 @@ def test_draws_that_the_samples_would_not_share_are_refused(draw: str, body: str
         train(model, LocalEntropy(TAU, SGLD(2), seed=0), run_eagerly=body == "eager")
 
 
+@pytest.mark.feature(
+    "training",
+    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, `TrainStep`",
+)
 @pytest.mark.usefixtures("plain_loops")
 def test_a_recurrent_network_s_noise_is_drawn_once_per_update() -> None:
     model = build(lambda x: layers.LSTM(2)(layers.GaussianNoise(1.0, seed=1)(x)))
@@ -285,6 +302,11 @@ def test_a_recurrent_network_s_noise_is_drawn_once_per_update() -> None:
     np.testing.assert_allclose(optimizer.diagnostics["effective_sample_size"], 100.0, rtol=1e-5)
 
 
+@pytest.mark.feature(
+    "training",
+    "`tf.Variable.assign` in a layer, `TrainStep`",
+    "once per weight update; refused where the model must be run anew",
+)
 @pytest.mark.usefixtures("plain_loops")
 def test_variables_that_are_not_keras_s_move_once_per_update_or_are_refused() -> None:
     counting = Counting()
@@ -294,6 +316,7 @@ def test_variables_that_are_not_keras_s_move_once_per_update_or_are_refused() ->
         train(build(lambda x: BODIES["silu"](Counting()(x))), LocalEntropy(TAU, SGLD(2), seed=0))
 
 
+@pytest.mark.feature("training", "an optional first input that is None, `TrainStep`", "yes")
 @pytest.mark.usefixtures("plain_loops")
 @pytest.mark.parametrize("run_eagerly", [False, True])
 def test_a_first_input_that_is_none_is_skipped(run_eagerly: bool) -> None:
