@@ -248,7 +248,8 @@ def slope_and_move(noise: layers.Layer, run_eagerly: bool) -> tuple[float, float
 @pytest.mark.feature(
     "training",
     "random numbers of `tf.random` or of `keras.random` without a seed, `TrainStep`",
-    'one draw per weight update, that of the logged loss; refused where the model must be run anew (LSTM, custom gradients, `run_eagerly=True`): "an attribute of the layer"',
+    "one draw per weight update, that of the logged loss; refused where the model must be run "
+    'anew (LSTM, custom gradients, `run_eagerly=True`): "an attribute of the layer"',
 )
 @pytest.mark.usefixtures("plain_loops")
 @pytest.mark.parametrize("draw", DRAWS)
@@ -260,7 +261,8 @@ def test_samples_see_the_draw_of_the_logged_loss(draw: str) -> None:
 
 @pytest.mark.feature(
     "training",
-    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, `TrainStep`",
+    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, "
+    "`TrainStep`",
     "one draw per weight update, that of the logged loss",
 )
 @pytest.mark.usefixtures("plain_loops")
@@ -291,7 +293,8 @@ def test_draws_that_the_samples_would_not_share_are_refused(draw: str, body: str
 
 @pytest.mark.feature(
     "training",
-    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, `TrainStep`",
+    "random numbers of a layer's `SeedGenerator`, as `Dropout` and `GaussianNoise` draw, "
+    "`TrainStep`",
 )
 @pytest.mark.usefixtures("plain_loops")
 def test_a_recurrent_network_s_noise_is_drawn_once_per_update() -> None:
