@@ -100,14 +100,3 @@ def given_inner(
             f"one of this package's. Received: optimizer={optimizer!r}"
         )
     return inner
-
-
-def of_inner(name: str) -> Any:
-    """Returns a property that reads and sets the inner optimizer's attribute."""
-
-    def write(outer: Any, value: Any) -> None:
-        # Keras's constructor sets its defaults before there is an inner optimizer.
-        if "inner_optimizer" in vars(outer):
-            setattr(outer.inner_optimizer, name, value)
-
-    return property(lambda outer: getattr(outer.inner_optimizer, name), write)

@@ -1,21 +1,16 @@
 """What Algorithms 1 and 2 share: the outer loop as a Keras optimizer around another one."""
 
-import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from lerh_tf._checks import integer_at_least, one_of
-from lerh_tf.exact.subspace import Subspace, find_subspace
-from lerh_tf.kernels.base import Estimate, Kernel, all_finite, deserialized, dot, widest_dtype
-from lerh_tf.kernels.reduced import estimate_in_subspace
-from lerh_tf.loss.compilation import is_compilable
+from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.loss.objective import Objective, Variable, native
 from lerh_tf.loss.replayed import ReplayedLoss
-from lerh_tf.noise import PhiloxNoise
 from lerh_tf.optimizers._arguments import (
     SEEDS,
     as_tensor,
@@ -29,37 +24,20 @@ from lerh_tf.optimizers._arguments import (
 )
 from lerh_tf.optimizers._capture import CapturedLosses, CompiledClosures, captured_loss, end_update
 from lerh_tf.optimizers._chain import Chain
-from lerh_tf.optimizers._inner import default_inner, given_inner, is_valid_tau, of_inner
+from lerh_tf.optimizers._inner import default_inner, given_inner
 from lerh_tf.optimizers._replicas import (
     apply_where,
     is_eager_replica,
-    noise_position,
     replicas,
     whole,
 )
 from lerh_tf.optimizers._report import POLICIES, Report
-from lerh_tf.optimizers._saving import SavedByName
+from lerh_tf.optimizers._update import Update, find_update
+from lerh_tf.optimizers._wrapper import Wrapper
 from lerh_tf.schedules import Schedule, is_schedule
 
 
-class Update(NamedTuple):
-    """What one weight update has found, before any variable moves.
-
-    Attributes:
-        gradients: g = (x - m) / tau per variable, zero where the update is not valid, None for
-            variables that the loss does not depend on.
-        chain: the chain's last state, one position per used variable; empty for none.
-        diagnostics: scalars by name.
-        fails: whether tau, the kernel or the gradient failed.
-    """
-
-    gradients: list[tf.Tensor | None]
-    chain: list[tf.Tensor]
-    diagnostics: dict[str, tf.Tensor | float]
-    fails: list[tf.Tensor]
-
-
-class GaussianApproximation(SavedByName):
+class GaussianApproximation(Wrapper):
     """Hands g = (x_k - m) / tau, m the mean of the Gaussian nearest to q_{x_k,tau}, to another one.
 
     The inner optimizer moves the weights along g. By default it is an SGD whose learning rate is
@@ -88,10 +66,8 @@ class GaussianApproximation(SavedByName):
     ):
         tau = checked_tau(tau)
         seed = random.randrange(SEEDS) if seed is None else seed
-        # A function, so that Keras makes no variable for a rate of our own.
-        super().__init__(learning_rate=lambda: self.learning_rate, name=name)
+        super().__init__(name)
         self._is_default = optimizer is None
-        self._is_tied = optimizer is None and learning_rate is None
         self.inner_optimizer = (
             default_inner(self, learning_rate, kwargs)
             if optimizer is None
@@ -108,20 +84,6 @@ class GaussianApproximation(SavedByName):
         if not is_schedule(tau):
             kernel.check_tau(tau)
             self._tau = self._shared((), "float32", "tau", keras.initializers.Constant(tau))
-
-    weight_decay = of_inner("weight_decay")
-    clipnorm = of_inner("clipnorm")
-    clipvalue = of_inner("clipvalue")
-    global_clipnorm = of_inner("global_clipnorm")
-    use_ema = of_inner("use_ema")
-    ema_momentum = of_inner("ema_momentum")
-    ema_overwrite_frequency = of_inner("ema_overwrite_frequency")
-    loss_scale_factor = of_inner("loss_scale_factor")
-    gradient_accumulation_steps = of_inner("gradient_accumulation_steps")
-
-    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
-        """See `keras.optimizers.Optimizer`: decay is the inner optimizer's."""
-        self.inner_optimizer.exclude_from_weight_decay(var_list, var_names)
 
     @property
     def tau(self) -> Any:
@@ -144,17 +106,6 @@ class GaussianApproximation(SavedByName):
         if not is_schedule(self._tau):
             return self._tau
         return self._tau(tf.maximum(self._iterations - back, 0) if back else self._iterations)
-
-    @property
-    def learning_rate(self) -> Any:
-        """The inner optimizer's; by default tau, which alone can then be set."""
-        return self.inner_optimizer.learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, learning_rate: float | Schedule) -> None:
-        if self._is_tied:
-            self.inner_optimizer._learning_rate.assign(learning_rate)
-        self.inner_optimizer.learning_rate = learning_rate
 
     @property
     def seed(self) -> int:
@@ -184,19 +135,8 @@ class GaussianApproximation(SavedByName):
         return self._report.diagnostics() if self.built else {}
 
     @property
-    def variables(self) -> list[keras.Variable]:
-        """The optimizer's own variables and the inner one's."""
-        return self._variables + self.inner_optimizer.variables
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets the variables' values, in the order of `variables`."""
-        own = len(self._variables)
-        super().set_weights(weights[:own])
-        self.inner_optimizer.set_weights(weights[own:])
-
-    @property
     def state(self) -> dict[str, keras.Variable]:
-        """See `SavedByName`."""
+        """See `Wrapper`."""
         state = {"iteration": self._iterations}
         if not is_schedule(self._tau):
             state["tau"] = self._tau
@@ -210,13 +150,9 @@ class GaussianApproximation(SavedByName):
 
     @property
     def format(self) -> str:
-        """See `SavedByName`."""
+        """See `Wrapper`."""
         names = (type(each).__name__ for each in (self, self._kernel, self.inner_optimizer))
         return "lerh_tf 2: {}({}), {}".format(*names)
-
-    def __dir__(self) -> list[str]:
-        """Leaves the inner optimizer out: Keras would save its state a second time, by itself."""
-        return [name for name in super().__dir__() if name != "inner_optimizer"]
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Creates the variables of both optimizers for a list of trainable weights."""
@@ -383,52 +319,17 @@ class GaussianApproximation(SavedByName):
         self.inner_optimizer._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
         anchor = [tf.convert_to_tensor(native(v)) for v in used]
-        start = self._chain.start(anchor, self._indices(used)) if self._kernel.has_chain else []
-        subspace = self._subspace_of(objective, anchor)
-        estimate = self._estimate(objective, subspace, anchor, start)
-
-        tau = tf.convert_to_tensor(self.tau)
-        has_tau = is_valid_tau(tau)
-        found = self._gradients(estimate, anchor, tf.where(has_tau, tau, tf.ones_like(tau)))
-        fails = [
-            ~has_tau,
-            has_tau & ~estimate.is_valid,
-            has_tau & estimate.is_valid & ~all_finite(found),
-        ]
-        is_valid = ~tf.reduce_any(fails)
-        estimate = estimate.dropped_unless(is_valid, start)
-        gradients = iter([tf.where(is_valid, g, tf.zeros_like(g)) for g in found])
-        return Update(
-            [next(gradients) if is_used else None for is_used in objective.is_used],
-            estimate.chain,
-            _diagnostics(estimate, objective, subspace, anchor),
-            fails,
+        return find_update(
+            self._kernel,
+            objective,
+            anchor,
+            self._chain.start(anchor, self._indices(used)) if self._kernel.has_chain else [],
+            tf.convert_to_tensor(self.tau),
+            self._seed,
+            tf.convert_to_tensor(native(self._iterations)),
+            self._subspace,
+            self.loss_scale_factor or 1.0,
         )
-
-    def _estimate(
-        self,
-        objective: Objective,
-        subspace: Subspace | None,
-        anchor: Sequence[tf.Tensor],
-        start: Sequence[tf.Tensor],
-    ) -> Estimate:
-        tau = tf.cast(self.tau, widest_dtype([x.dtype for x in anchor]))
-        update = tf.convert_to_tensor(native(self._iterations))
-        noise = functools.partial(PhiloxNoise, self._seed, noise_position(update))
-        if subspace is None:
-            return self._kernel(objective, anchor, tau, noise(anchor), start, update)
-        return estimate_in_subspace(self._kernel, subspace, anchor, tau, noise, start, update)
-
-    def _gradients(
-        self, estimate: Estimate, anchor: Sequence[tf.Tensor], tau: tf.Tensor
-    ) -> list[tf.Tensor]:
-        """Returns g per used variable, of each replica its share of the mean."""
-        # Keras divides gradients by the factor of a loss that it believes to be multiplied by it.
-        scale = -(self.loss_scale_factor or 1.0) / replicas()
-        return [
-            tf.cast(scale * d / tf.cast(tau, d.dtype), x.dtype)
-            for d, x in zip(estimate.displacement, anchor, strict=True)
-        ]
 
     def _move(self, update: Update, variables: Sequence[Variable]) -> None:
         """Moves weights and chain, and stores what there is to report."""
@@ -446,11 +347,6 @@ class GaussianApproximation(SavedByName):
 
     def _indices(self, variables: Sequence[Variable]) -> list[int]:
         return [self.inner_optimizer._get_variable_index(v) for v in variables]
-
-    def _subspace_of(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Subspace | None:
-        if not (self._subspace and self._kernel.reducible and isinstance(objective, ReplayedLoss)):
-            return None
-        return find_subspace(objective, [x.shape for x in anchor])
 
     def _shared(
         self, shape: Any, dtype: str, name: str, initializer: Any = "zeros"
@@ -484,22 +380,3 @@ class GaussianApproximation(SavedByName):
     ) -> "GaussianApproximation":
         """Returns the optimizer that `get_config` described."""
         return cls(**deserialized(config, custom_objects))
-
-
-def _diagnostics(
-    estimate: Estimate,
-    objective: Objective,
-    subspace: Subspace | None,
-    anchor: Sequence[tf.Tensor],
-) -> dict[str, tf.Tensor | float]:
-    """Returns the diagnostics of one weight update by name: those of all, and the kernel's."""
-    evaluated = objective if subspace is None else subspace.objective
-    dimensions = tf.add_n([tf.size(x) for x in anchor])
-    return {
-        "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
-        "dimensions": dimensions,
-        "sampled_dimensions": dimensions if subspace is None else subspace.size,
-        "compiled": float(is_compilable(evaluated)),
-        "vectorized": float(evaluated.is_vectorized),
-        **estimate.diagnostics,
-    }

@@ -17,4 +17,4 @@ def silence(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable
 @pytest.fixture
 def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes `descent` gradient descent: all samples stand at the weights."""
-    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", silence)
+    monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", silence)

@@ -22,7 +22,7 @@ from lerh_tf import (
     TrainStep,
 )
 from lerh_tf.loss import compilation
-from lerh_tf.optimizers import base as optimizers_base
+from lerh_tf.optimizers import _update
 
 Array = npt.NDArray[Any]
 BATCH, UPDATES = 8, 2
@@ -120,7 +120,7 @@ def by_hand(make: Callable[[], Any]) -> list[Array]:
         for replica, (optimizer, part) in enumerate(zip((first, second), parts, strict=True)):
             for v, value in zip(variables, x, strict=True):
                 v.assign(value)
-            with mock.patch.object(optimizers_base, "noise_position", position_of(replica)):
+            with mock.patch.object(_update, "noise_position", position_of(replica)):
                 optimizer.step(loss_of(model), variables, *part)
             moved.append([v.numpy() for v in variables])
         for v, *m in zip(variables, *moved, strict=True):

@@ -169,7 +169,7 @@ def wave(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable[..
 def test_step_compiled_by_xla_is_the_same_arithmetic(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", wave)
+    monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", wave)
     expected = train(optimizers()[name](), jit_compile=False)
     actual = train(optimizers()[name](), jit_compile=True)
     np.testing.assert_allclose(actual, expected, rtol=1e-6)

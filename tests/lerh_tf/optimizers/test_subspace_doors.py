@@ -20,7 +20,7 @@ from lerh_tf import (
     TrainStep,
 )
 from lerh_tf.kernels.reduced import estimate_in_subspace
-from lerh_tf.optimizers import base as optimizers_base
+from lerh_tf.optimizers import _update
 from tests.lerh_tf._subspaces import FOUND, INDICES, ROWS, Array, dense, dense_model, normal
 from tests.lerh_tf.kernels._pathwise import Blocks, injected, noise_like
 
@@ -101,8 +101,8 @@ def one_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def noise_of(update: tf.Tensor, like: list[tf.Tensor]) -> list[tf.Tensor]:
         return [tf.gather(tf.constant(z), update) for z in noise_like(like, UPDATES, 3, 8)]
 
-    monkeypatch.setattr(optimizers_base, "PhiloxNoise", plain)
-    monkeypatch.setattr(optimizers_base, "estimate_in_subspace", reduced)
+    monkeypatch.setattr(_update, "PhiloxNoise", plain)
+    monkeypatch.setattr(_update, "estimate_in_subspace", reduced)
 
 
 @functools.cache

@@ -85,7 +85,7 @@ def silence(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable
 def test_gradient_is_the_tape_s(
     body: str, run_eagerly: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", silence)
+    monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", silence)
     expected = train(build(BODIES[body], keras.Model), keras.optimizers.SGD(TAU))
     solver = RobbinsMonro(1, 1, step_sizes=RobbinsMonroSteps(1.0))
     optimizer = HeatRegularization(TAU, solver, seed=0)

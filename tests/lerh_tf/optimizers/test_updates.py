@@ -36,7 +36,7 @@ def inject(monkeypatch: pytest.MonkeyPatch, z: Array) -> None:
         mine = [tf.constant(part, x.dtype)[update] for part, x in zip(split(z), like, strict=True)]
         return lambda block, samples: [part[block][:samples] for part in mine]
 
-    monkeypatch.setattr("lerh_tf.optimizers.base.PhiloxNoise", noise_of)
+    monkeypatch.setattr("lerh_tf.optimizers._update.PhiloxNoise", noise_of)
 
 
 def iterates(optimizer: Optimizer, dtype: str, updates: int = UPDATES) -> list[Array]:

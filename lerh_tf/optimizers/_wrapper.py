@@ -1,28 +1,95 @@
-"""An optimizer's state, saved by name, that can be read before the optimizer is built."""
+"""A Keras optimizer around another one: what is set, read and saved through it."""
 
 import abc
 import types
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from lerh_tf.optimizers._inner import TiedToTau
+
 _FORMAT = "format"
 _OF_FIRST_FORM = "layout"
 _EXIST_BEFORE_BUILD = frozenset({"tau", "inner_learning_rate"})
 
 
-class SavedByName(keras.optimizers.Optimizer):
-    """Keras's optimizer with a state of names, whose rest waits for `build` where it is read early.
+def _of_inner(name: str) -> Any:
+    """Returns a property that reads and sets the inner optimizer's attribute."""
 
-    `pickle`, `copy.deepcopy` and `load_weights` restore an optimizer before it is built. What
-    exists then has its value at once, the rest at `build`; Keras's own optimizers drop it.
+    def write(outer: Any, value: Any) -> None:
+        # Keras's constructor sets its defaults before there is an inner optimizer.
+        if "inner_optimizer" in vars(outer):
+            setattr(outer.inner_optimizer, name, value)
+
+    return property(lambda outer: getattr(outer.inner_optimizer, name), write)
+
+
+class Wrapper(keras.optimizers.Optimizer):
+    """A Keras optimizer whose weights, learning rate and further arguments are another one's.
+
+    The state of both is saved by name, once. `pickle`, `copy.deepcopy` and `load_weights` restore
+    an optimizer before it is built: what exists then has its value at once, the rest at `build`;
+    Keras's own optimizers drop it.
+
+    Attributes:
+        inner_optimizer: the optimizer inside.
     """
 
+    inner_optimizer: keras.optimizers.Optimizer
     _pending: Mapping[str, Any] = types.MappingProxyType({})
+
+    def __init__(self, name: str | None):
+        # A function, so that Keras makes no variable for a rate of our own.
+        super().__init__(learning_rate=lambda: self.learning_rate, name=name)
+
+    weight_decay = _of_inner("weight_decay")
+    clipnorm = _of_inner("clipnorm")
+    clipvalue = _of_inner("clipvalue")
+    global_clipnorm = _of_inner("global_clipnorm")
+    use_ema = _of_inner("use_ema")
+    ema_momentum = _of_inner("ema_momentum")
+    ema_overwrite_frequency = _of_inner("ema_overwrite_frequency")
+    loss_scale_factor = _of_inner("loss_scale_factor")
+    gradient_accumulation_steps = _of_inner("gradient_accumulation_steps")
+
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        """See `keras.optimizers.Optimizer`: decay is the inner optimizer's."""
+        self.inner_optimizer.exclude_from_weight_decay(var_list, var_names)
+
+    @property
+    def learning_rate(self) -> Any:
+        """The inner optimizer's; by default tau, which alone can then be set."""
+        return self.inner_optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: Any) -> None:
+        if self._is_tied:
+            self.inner_optimizer._learning_rate.assign(learning_rate)
+        self.inner_optimizer.learning_rate = learning_rate
+
+    @property
+    def _is_tied(self) -> bool:
+        """Whether the learning rate is tau."""
+        return isinstance(self.inner_optimizer._learning_rate, TiedToTau)
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """The optimizer's own variables and the inner one's."""
+        return self._variables + self.inner_optimizer.variables
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Sets the variables' values, in the order of `variables`."""
+        own = len(self._variables)
+        super().set_weights(weights[:own])
+        self.inner_optimizer.set_weights(weights[own:])
+
+    def __dir__(self) -> list[str]:
+        """Leaves the inner optimizer out: Keras would save its state a second time, by itself."""
+        return [name for name in super().__dir__() if name != "inner_optimizer"]
 
     @property
     @abc.abstractmethod

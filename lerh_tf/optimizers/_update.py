@@ -1,0 +1,112 @@
+"""One weight update in tensors: how m is found and g made of it."""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from lerh_tf.exact.subspace import Subspace, find_subspace
+from lerh_tf.kernels.base import Estimate, Kernel, all_finite, dot, size_of, widest_dtype
+from lerh_tf.kernels.reduced import estimate_in_subspace
+from lerh_tf.loss.compilation import is_compilable
+from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.noise import PhiloxNoise
+from lerh_tf.optimizers._inner import is_valid_tau
+from lerh_tf.optimizers._replicas import noise_position, replicas
+
+
+class Update(NamedTuple):
+    """What one weight update has found, before any variable moves.
+
+    Attributes:
+        gradients: g = (x - m) / tau per variable, zero where the update is not valid, None for
+            variables that the loss does not depend on.
+        chain: the chain's last state, one position per used variable; empty for none.
+        diagnostics: scalars by name.
+        fails: whether tau, the kernel or the gradient failed.
+    """
+
+    gradients: list[tf.Tensor | None]
+    chain: list[tf.Tensor]
+    diagnostics: dict[str, tf.Tensor | float]
+    fails: list[tf.Tensor]
+
+
+def find_update(
+    kernel: Kernel,
+    objective: Objective,
+    anchor: Sequence[tf.Tensor],
+    start: Sequence[tf.Tensor],
+    tau: tf.Tensor,
+    seed: int,
+    update: tf.Tensor,
+    subspace: str | bool,
+    loss_scale: float,
+) -> Update:
+    """Estimates m and returns g = (x - m) / tau, of each replica its share of the mean.
+
+    Args:
+        kernel: the estimator of m.
+        objective: the minibatch loss.
+        anchor: the weights x, one tensor per used variable.
+        start: where the chain starts, one position per used variable; empty for none.
+        tau: variance of the Gaussian (paper's tau), scalar tensor.
+        seed: of the noise.
+        update: scalar integer tensor, the count of weight updates.
+        subspace: "auto" or False.
+        loss_scale: what Keras believes the loss was multiplied by, and divides g by.
+    """
+    scalar = tf.cast(tau, widest_dtype([x.dtype for x in anchor]))
+    noise = functools.partial(PhiloxNoise, seed, noise_position(update))
+    reduced = _subspace_of(kernel, objective, anchor) if subspace else None
+    if reduced is None:
+        estimate = kernel(objective, anchor, scalar, noise(anchor), start, update)
+    else:
+        estimate = estimate_in_subspace(kernel, reduced, anchor, scalar, noise, start, update)
+
+    has_tau = is_valid_tau(tau)
+    divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale / replicas()
+    found = [
+        tf.cast(scale * d / tf.cast(divisor, d.dtype), x.dtype)
+        for d, x in zip(estimate.displacement, anchor, strict=True)
+    ]
+    has_mean = has_tau & estimate.is_valid
+    fails = [~has_tau, has_tau & ~estimate.is_valid, has_mean & ~all_finite(found)]
+    is_valid = ~tf.reduce_any(fails)
+    estimate = estimate.dropped_unless(is_valid, start)
+    gradients = iter([tf.where(is_valid, g, tf.zeros_like(g)) for g in found])
+    return Update(
+        [next(gradients) if is_used else None for is_used in objective.is_used],
+        estimate.chain,
+        _diagnostics(estimate, objective, reduced, anchor),
+        fails,
+    )
+
+
+def _subspace_of(
+    kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor]
+) -> Subspace | None:
+    if not (kernel.reducible and isinstance(objective, ReplayedLoss)):
+        return None
+    return find_subspace(objective, [x.shape for x in anchor])
+
+
+def _diagnostics(
+    estimate: Estimate,
+    objective: Objective,
+    subspace: Subspace | None,
+    anchor: Sequence[tf.Tensor],
+) -> dict[str, tf.Tensor | float]:
+    """Returns the diagnostics of one weight update by name: those of all, and the kernel's."""
+    evaluated = objective if subspace is None else subspace.objective
+    dimensions = size_of(anchor)
+    return {
+        "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
+        "dimensions": dimensions,
+        "sampled_dimensions": dimensions if subspace is None else subspace.size,
+        "compiled": float(is_compilable(evaluated)),
+        "vectorized": float(evaluated.is_vectorized),
+        **estimate.diagnostics,
+    }
