@@ -117,7 +117,9 @@ class SGLD(Kernel):
     def check_tau(self, tau: float) -> None:
         """Refuses a tau for which the chain must diverge where f is flat."""
         with tf.init_scope(), np.errstate(all="ignore"):
-            eps = self._step_sizes(0, tau).numpy()
+            # A concrete function: at the fifth eager `vectorized_map` TensorFlow warns.
+            step_sizes = tf.function(lambda: self._step_sizes(0, tau), autograph=False)
+            eps = step_sizes.get_concrete_function()().numpy()
             growth = abs(np.prod(1.0 - eps[:-1] / (2.0 * tau)))
         repeats = self.persistent and self.restart
         if growth > (1.0 if repeats else tf.float32.max):

@@ -48,6 +48,12 @@ def test_tau_whose_chain_must_diverge_is_refused(name: str) -> None:
         kernel.check_tau(tau)
 
 
+def test_checking_does_not_make_tensorflow_warn(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(12):
+        SGLD(3).check_tau(0.1)
+    assert "retracing" not in caplog.text
+
+
 def test_the_refusal_says_what_was_received() -> None:
     rule = (
         r"step sizes below 4 tau\. .* Received: tau=0\.0001, step_sizes from 0\.000999 to 0\.0005$"
