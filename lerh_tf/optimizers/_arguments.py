@@ -44,10 +44,12 @@ def chosen_kernel(
 
 
 def checked_subspace(subspace: Any) -> Any:
-    """Returns `subspace`, "auto" or False; raises `ValueError` for anything else."""
-    if subspace is not False and not (isinstance(subspace, str) and subspace == "auto"):
+    """Returns "auto", which True is too, or False; raises `ValueError` for anything else."""
+    if subspace is True or (isinstance(subspace, str) and subspace == "auto"):
+        return "auto"
+    if subspace is not False:
         raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
-    return subspace
+    return False
 
 
 def checked_tau(tau: Any) -> Any:

@@ -121,6 +121,7 @@ def test_tau_is_set_to_what_holds_one_number(half: Any) -> None:
     optimizer = LocalEntropy(0.25, ImportanceSampling(2), seed=0)
     optimizer.tau = half(optimizer.tau)
     assert float(optimizer.tau.numpy()) == 0.125
+    assert float(LocalEntropy(half(tf.constant(0.25))).tau.numpy()) == 0.125
     with pytest.raises(
         ValueError, match=r"^`tau` must be a positive, finite number. Received: tau="
     ):
@@ -264,11 +265,12 @@ def test_sampler_must_be_one(choice: Any) -> None:
     assert str(refusal.value).endswith(f"Received: sampler={choice!r}")
 
 
-@pytest.mark.parametrize("choice", [True, None, "always", 1])
+@pytest.mark.parametrize("choice", [None, "always", 1, 0])
 def test_subspace_must_be_auto_or_false(choice: Any) -> None:
     with pytest.raises(ValueError, match=r'^`subspace` must be "auto" or False') as refusal:
         LocalEntropy(subspace=choice)
     assert refusal.match(f"Received: subspace={choice!r}$")
+    assert LocalEntropy(subspace=True).subspace == LocalEntropy().subspace == "auto"
 
 
 @pytest.mark.feature(
