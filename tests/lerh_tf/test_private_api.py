@@ -19,18 +19,15 @@ from tests.lerh_tf._keras_steps import state_of
 
 # Attributes of Keras's Optimizer; each has its test below.
 KERAS = {
-    "_accumulated_gradients",
     "_check_variables_are_known",
-    "_clip_gradients",
-    "_get_current_learning_rate",
     "_get_variable_index",
     "_iterations",
     "_learning_rate",
     "_trainable_variables",
-    "_use_weight_decay",
+    "_variables",
 }
 # Methods of Python's own named tuples.
-PYTHON = {"_asdict", "_replace"}
+PYTHON = {"_replace"}
 
 
 def trees() -> Iterator[ast.AST]:
@@ -179,24 +176,6 @@ def test_iterations_is_the_raw_counter() -> None:
     assert int(optimizer.iterations) == 1
 
 
-def test_accumulated_gradients_are_unscaled_sums_until_the_last_part() -> None:
-    variables = [keras.Variable([8.0]), keras.Variable([4.0])]
-    optimizer = Listening(gradient_accumulation_steps=2, loss_scale_factor=4.0)
-    for waiting, moved in ((1.0, 8.0), (0.0, 7.0)):
-        optimizer.apply([tf.constant([4.0]), tf.constant([8.0])], variables)
-        kept = [v.numpy().item() for v in optimizer._accumulated_gradients]
-        assert kept == [waiting, 2.0 * waiting]
-        assert variables[0].numpy().item() == moved
-
-
-def test_gradients_are_clipped_as_a_list() -> None:
-    gradients = [tf.constant([3.0]), tf.constant([4.0])]
-    clipped = Listening(global_clipnorm=1.0)._clip_gradients(gradients)
-    np.testing.assert_allclose(tf.concat(clipped, 0), [0.6, 0.8], rtol=1e-6)
-    unclipped = Listening()._clip_gradients(gradients)
-    assert all(u is g for u, g in zip(unclipped, gradients, strict=True))
-
-
 def test_trainable_variables_and_their_index() -> None:
     variables = [keras.Variable([1.0]), keras.Variable([2.0])]
     optimizer = Listening()
@@ -214,13 +193,14 @@ def test_a_callable_learning_rate_is_called_at_each_use() -> None:
 
     optimizer = keras.optimizers.SGD(rate)
     assert optimizer._learning_rate is rate
-    assert [optimizer._get_current_learning_rate() for _ in range(2)] == [1.0, 2.0]
+    assert [optimizer.learning_rate for _ in range(2)] == [1.0, 2.0]
 
 
-def test_the_learning_rate_property_has_a_setter_to_call() -> None:
-    optimizer = keras.optimizers.SGD(1.0)
-    keras.optimizers.Optimizer.learning_rate.fset(optimizer, 0.5)
-    assert optimizer.learning_rate.numpy() == 0.5
+def test_keras_keeps_an_optimizer_s_own_variables() -> None:
+    optimizer = keras.optimizers.SGD(0.5)
+    made = optimizer.add_variable((), name="mine")
+    assert [id(v) for v in optimizer._variables] == [id(v) for v in optimizer.variables]
+    assert optimizer._variables[-1] is made
 
 
 def test_optimizer_variables_are_stored_by_position(tmp_path: Path) -> None:
@@ -244,10 +224,3 @@ def test_philox_numbers_do_not_change() -> None:
         dtype=tf.float64,
     )
     np.testing.assert_allclose(drawn, [1.3700151600563044, -1.6508420963385997], rtol=1e-14)
-
-
-def test_weight_decay_asks_whether_a_weight_is_excluded() -> None:
-    kept, excluded = keras.Variable([1.0]), keras.Variable([1.0])
-    optimizer = keras.optimizers.SGD(weight_decay=0.1)
-    optimizer.exclude_from_weight_decay([excluded])
-    assert [optimizer._use_weight_decay(v) for v in (kept, excluded)] == [True, False]
