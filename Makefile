@@ -36,6 +36,14 @@ help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
 
+# What `make check` tests: one step against the oracles or by hand, for each part.
+CORE := tests/test_arrows.py tests/lerh_tf/exact tests/lerh_tf/loss/test_objective.py \
+    $(addprefix tests/lerh_tf/, test_checks.py test_noise.py test_oracles.py test_schedules.py) \
+    $(addprefix tests/lerh_tf/kernels/test_, against_oracles.py robbins_monro.py) \
+    tests/lerh_tf/optimizers/test_local_entropy.py::test_the_next_weights_are_the_mean \
+    $(addprefix tests/reproduce/, claims test_cli.py test_drawing.py test_protocols.py \
+    test_readings.py test_records.py test_runner.py test_summary.py test_tables.py)
+
 # What trains or measures: seeds, runs at a time, and the small budget of QUICK=1.
 MAKING = $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(QUICK),--quick) $(ARGS)
 
@@ -81,7 +89,7 @@ test check:
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(if $(filter check,$@),$(CORE)) $(ARGS)
+	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(if $(filter check,$@),$(CORE) )$(ARGS)
 
 venv: $(INSTALLED) ## Make or renew the environment in .venv.
 

@@ -155,6 +155,16 @@ def test_experiments_get_their_arguments(checkout: Checkout) -> None:
     assert checkout.make("table2", "QUICK=1") == (0, ["-m reproduce table2 --quick"])
 
 
+def test_check_runs_a_core_of_the_tests_and_test_all_of_them(checkout: Checkout) -> None:
+    checkout.make("venv", f"PYTHON={checkout.python}")
+    (_, tests), (_, checks) = checkout.make("test", "ARGS=-x"), checkout.make("check", "ARGS=-x")
+    assert [one.split()[1] for one in checks] == ["ruff", "ruff", "mypy", "pytest"]
+    assert tests[:-1] == checks[:-1]
+    (core,) = re.findall(r" loadfile (.*) -x$", checks[-1])
+    assert tests[-1] == checks[-1].replace(f"{core} ", "")
+    assert all((ROOT / name.partition("::")[0]).exists() for name in core.split())
+
+
 def test_nothing_of_the_calling_environment_is_used(checkout: Checkout) -> None:
     script = 'echo "seen:$PYTHONPATH$VIRTUAL_ENV$PIP_TARGET:$KERAS_BACKEND"'
     leftovers = {"PYTHONPATH": "x", "VIRTUAL_ENV": "y", "PIP_TARGET": "z", "KERAS_BACKEND": "jax"}

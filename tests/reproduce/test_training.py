@@ -153,7 +153,7 @@ def test_train_after_sgd_starts_methods_from_sgds_weights(
         fit(model, *arguments)
 
     monkeypatch.setattr(training, "_fit", keep)
-    methods = (SGD, HR)
+    methods = (SGD, GradientDescent(learning_rate=0.5))
     results = [_train(method, AFTER_SGD) for method in methods]
     initial, switched = starts[::2], starts[1::2]
     for weight, other in zip(*switched, strict=True):

@@ -11,7 +11,7 @@ from reproduce.protocols import (
     TABLE1,
     Comparison,
     GradientDescent,
-    LocalEntropyBySGLD,
+    LocalEntropyByImportanceSampling,
     Training,
 )
 from reproduce.records import Store
@@ -21,7 +21,7 @@ from tests.reproduce._invocation import Lines
 
 TINY = Comparison(
     Training(updates=4, test_images=50, evaluate_every=2, tabulated=(2, 4)),
-    {"sgd": GradientDescent(), "sgld": LocalEntropyBySGLD(samples=3)},
+    {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling(samples=3)},
 )
 EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
 ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
@@ -36,9 +36,9 @@ def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[P
 
 
 def test_records_do_not_depend_on_order_or_company(tmp_path: Path) -> None:
-    first = _run(tmp_path / "one", (0,), ("sgd", "sgld"))
+    first = _run(tmp_path / "one", (0,), ("sgd", "is"))
     _run(tmp_path / "two", (1,), ("sgd",))
-    second = _run(tmp_path / "two", (0,), ("sgld", "sgd"))
+    second = _run(tmp_path / "two", (0,), ("is", "sgd"))
     assert first.items() <= second.items()
     assert len(set(second.values())) == 3
 
