@@ -49,7 +49,7 @@ def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
     records = tmp_path / "a" / "records"
     before = {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
     assert len(before) == 1
-    second = _reproduce("table1", "--methods", "is", "sgd", "--jobs", 2, *common, tmp_path / "b")
+    second = _reproduce("table1", "--methods", "is", "--jobs", 2, *common, tmp_path / "b")
     assert second.returncode == 0, second.stderr
     assert {path: (tmp_path / "b" / "records" / path).read_bytes() for path in before} == before
     assert (tmp_path / "b" / "figures" / "figure4-updates-4-samples-3.png").exists()
