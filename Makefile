@@ -38,8 +38,8 @@ help: ## Print this list.
 
 # What `make check` tests: one step against the oracles or by hand, for each part.
 CORE := tests/test_arrows.py tests/lerh_tf/exact tests/lerh_tf/loss/test_objective.py \
-    $(addprefix tests/lerh_tf/, test_checks.py test_noise.py test_oracles.py test_schedules.py) \
-    $(addprefix tests/lerh_tf/kernels/test_, against_oracles.py robbins_monro.py) \
+    $(addprefix tests/lerh_tf/, test_checks.py test_noise.py test_schedules.py) \
+    tests/lerh_tf/kernels/test_against_oracles.py \
     tests/lerh_tf/optimizers/test_local_entropy.py::test_the_next_weights_are_the_mean \
     $(addprefix tests/reproduce/, claims test_cli.py test_drawing.py test_protocols.py \
     test_readings.py test_records.py test_runner.py test_summary.py test_tables.py)
