@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -215,6 +216,8 @@ def _start(plan: Plan) -> _Worker:
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
     """A process started meanwhile never sees Ctrl-C, which a terminal sends to all; we stop it."""
+    # The first process would start it, which lets go of the signals that are held.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

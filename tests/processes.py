@@ -3,9 +3,12 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+
+import psutil
 
 Start = Callable[..., "subprocess.Popen[Any]"]
 """Takes a command and `subprocess.Popen`'s options."""
@@ -33,3 +36,20 @@ def processes() -> Iterator[Start]:
         for process in started:
             with suppress(ProcessLookupError), process:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def end_within(seconds: float, waited_for: Sequence[psutil.Process]) -> bool:
+    """Whether all end in time; one that only its parent has yet to take note of has ended."""
+    deadline = time.monotonic() + seconds
+    while any(map(_is_alive, waited_for)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

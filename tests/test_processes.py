@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from tests.processes import Start, processes
+from tests.processes import Start, end_within, processes
 
 HANDLER = "import signal; print(signal.getsignal(signal.SIGINT).__name__)"
 PARENT = """
@@ -35,5 +35,5 @@ def test_failed_test_leaves_no_process() -> None:
         assert parent.stdout is not None
         grandchild = psutil.Process(int(parent.stdout.readline()))
         1 / 0  # noqa: B018
-    assert not psutil.wait_procs([grandchild], timeout=10.0)[1]
+    assert end_within(10.0, [grandchild])
     assert parent.returncode == -signal.SIGKILL

@@ -15,7 +15,7 @@ from reproduce import parallel
 from reproduce.records import Store
 from reproduce.runner import Job
 from reproduce.storage import StorageError
-from tests.processes import Start
+from tests.processes import Start, end_within
 from tests.reproduce._crew import KILLED_SEED, Pids, plan, run
 from tests.reproduce._invocation import FAILING_SEED
 
@@ -109,10 +109,21 @@ def test_signal_ends_all_processes(
     assert process.returncode == code
     assert "Traceback" not in errors
     # Long before they would next report.
-    assert not psutil.wait_procs(children, timeout=10.0)[1]
+    assert end_within(10.0, children)
     run(tmp_path, 0.0, 1, (0, 1, 2, 3))
     run(tmp_path / "whole", 0.0, 1, (0, 1, 2, 3))
     assert _records(tmp_path) == _records(tmp_path / "whole")
+
+
+def test_interrupt_of_the_processes_alone_ends_none(crew: Start, tmp_path: Path) -> None:
+    process = crew(tmp_path, 0.5, 2, (0, 1))
+    assert process.stdout is not None
+    assert [process.stdout.readline()[:5] for _ in range(2)] == ["began", "began"]
+    for child in psutil.Process(process.pid).children():
+        child.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert len(_records(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("processes", [1, 2])
