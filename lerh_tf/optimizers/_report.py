@@ -16,9 +16,9 @@ _TAU = (
     "`tau` must be positive and finite at every weight update, also where it follows a schedule. "
     "The weights were left as they were."
 )
-_GRADIENT = (
-    "The gradient (x - m) / tau is infinite or NaN in the dtype of the weights. The weights were "
-    "left as they were. Try a larger tau or a wider dtype."
+_DTYPE = (
+    "The mean m or the gradient (x - m) / tau is infinite or NaN in the dtype of the weights. The "
+    "weights were left as they were. Try another tau or a wider dtype."
 )
 
 
@@ -33,7 +33,7 @@ class Report:
 
     def __init__(self, kernel: Kernel):
         self._names = (*_COMMON, *kernel.diagnostic_names)
-        self._messages = (_TAU, kernel.failure, _GRADIENT)
+        self._messages = (_TAU, kernel.failure, _DTYPE)
         self._has_warned = False
         self._values = keras.Variable(
             np.zeros(len(self._names), "float32"),
@@ -56,7 +56,7 @@ class Report:
 
         Args:
             diagnostics: scalars by name.
-            fails: whether tau, the kernel or the gradient failed.
+            fails: whether tau or the kernel failed, or m or g left the dtype of the weights.
         """
         values = [tf.cast(diagnostics[name], tf.float32) for name in self._names]
         self._values.value.assign(tf.stack(values))

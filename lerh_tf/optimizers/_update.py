@@ -7,7 +7,15 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from lerh_tf.exact.subspace import Subspace, find_subspace
-from lerh_tf.kernels.base import Estimate, Kernel, all_finite, dot, size_of, widest_dtype
+from lerh_tf.kernels.base import (
+    Estimate,
+    Kernel,
+    all_finite,
+    displaced,
+    dot,
+    size_of,
+    widest_dtype,
+)
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.loss.compilation import is_compilable
 from lerh_tf.loss.objective import Objective
@@ -25,7 +33,7 @@ class Update(NamedTuple):
             variables that the loss does not depend on.
         chain: the chain's last state, one position per used variable; empty for none.
         diagnostics: scalars by name.
-        fails: whether tau, the kernel or the gradient failed.
+        fails: whether tau or the kernel failed, or m or g left the dtype of the weights.
     """
 
     gradients: list[tf.Tensor | None]
@@ -72,8 +80,9 @@ def find_update(
         tf.cast(scale * d / tf.cast(divisor, d.dtype), x.dtype)
         for d, x in zip(estimate.displacement, anchor, strict=True)
     ]
+    is_in_dtype = all_finite([*displaced(anchor, estimate.displacement), *found])
     has_mean = has_tau & estimate.is_valid
-    fails = [~has_tau, has_tau & ~estimate.is_valid, has_mean & ~all_finite(found)]
+    fails = [~has_tau, has_tau & ~estimate.is_valid, has_mean & ~is_in_dtype]
     is_valid = ~tf.reduce_any(fails)
     estimate = estimate.dropped_unless(is_valid, start)
     gradients = iter([tf.where(is_valid, g, tf.zeros_like(g)) for g in found])

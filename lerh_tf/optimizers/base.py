@@ -44,7 +44,7 @@ class GaussianApproximation(Wrapper):
     tau, so that x_{k+1} = m. What it does besides (clipping, decay, momentum, averages,
     accumulation) acts once per weight update.
 
-    An update is valid where tau is positive, m finite and g finite in the dtype of the weights. One
+    An update is valid where tau is positive, and m and g finite in the dtype of the weights. One
     that is not moves nothing: the inner optimizer is not called, or receives zeros for a part of
     an accumulated update. Only the count of updates goes on, so that noise does not repeat.
 

@@ -124,7 +124,7 @@ def test_a_number_can_be_set_and_takes_effect_in_a_traced_step() -> None:
 
 def test_a_schedule_can_t_be_set() -> None:
     optimizer = HeatRegularization(Scoping(0.5, 1.0), seed=0)
-    with pytest.raises(TypeError, match=r"`tau` follows a schedule and can't be set.*tau=0\.1"):
+    with pytest.raises(TypeError, match=r"`tau` that follows a schedule can't be set.*tau=0\.1"):
         optimizer.tau = 0.1
 
 

@@ -227,7 +227,7 @@ def test_gradient_out_of_the_dtype_moves_nothing() -> None:
     weight = tf.Variable([1.0, 2.0], dtype="float16")
     optimizer = LocalEntropy(1e-10, ImportanceSampling(2), seed=0, on_failure="warn")
     before = kept_after_build(optimizer, weight)
-    with pytest.warns(RuntimeWarning, match=r"^The gradient \(x - m\) / tau is infinite or NaN"):
+    with pytest.warns(RuntimeWarning, match=r"^The mean m or the gradient \(x - m\) / tau is"):
         optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
     np.testing.assert_array_equal(weight.numpy(), [1.0, 2.0])
     assert equal(kept(optimizer), before)
