@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -66,6 +67,8 @@ class CompiledClosures:
     def __init__(self, function: Callable[..., Any]):
         self._compiled = functools.lru_cache(maxsize=_CLOSURES)(self._compile)
         self._function = function
+        self._latest: Any = None
+        self._new_closures = 0
 
     def get(
         self, closure: Callable[..., Any], variables: Sequence[Variable]
@@ -79,6 +82,16 @@ class CompiledClosures:
         self, closure: "Callable[..., Any] | _ById", variables: "tuple[_ById, ...]"
     ) -> Callable[[Any], Any]:
         closure = closure.value if isinstance(closure, _ById) else closure
+        self._new_closures += closure != self._latest
+        self._latest = closure
+        if self._new_closures == _CLOSURES + 1 and not self._compiled.cache_info().hits:
+            warnings.warn(
+                f"`step` has received a new closure {_CLOSURES + 1} times and traced each, which "
+                "takes time and memory. Make one closure before the loop, and pass it each "
+                f"minibatch as `*inputs`. Received: closure={closure!r}",
+                UserWarning,
+                stacklevel=4,
+            )
         weights = [v.value for v in variables]
         # As `fit` does it: batches of a second size are traced once for all sizes.
         return tf.function(

@@ -49,18 +49,23 @@ class Chain:
             for index, position, x in zip(indices, positions, anchor, strict=True)
         ]
 
-    def keep(self, states: Sequence[tf.Tensor], indices: Sequence[int]) -> None:
+    def keep(
+        self, states: Sequence[tf.Tensor], indices: Sequence[int], is_valid: tf.Tensor
+    ) -> None:
         """Stores the last state of an update.
 
         Args:
             states: one position per used variable.
             indices: their positions among all variables.
+            is_valid: scalar bool tensor; where it is False the chain stays as it was.
         """
         has_run = np.zeros(len(self._positions), "float32")
         has_run[list(indices)] = 1.0
-        native(self._started).assign(tf.maximum(self._started, has_run))
+        started = tf.maximum(self._started, has_run * tf.cast(is_valid, tf.float32))
+        native(self._started).assign(started)
         for index, state in zip(indices, states, strict=True):
-            native(self._positions[index]).assign(state)
+            position = native(self._positions[index])
+            position.assign(tf.where(is_valid, state, position))
 
 
 def _name_of(variable: Variable) -> str:

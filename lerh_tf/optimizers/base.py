@@ -24,7 +24,7 @@ from lerh_tf.optimizers._arguments import (
 )
 from lerh_tf.optimizers._capture import CapturedLosses, CompiledClosures, captured_loss, end_update
 from lerh_tf.optimizers._chain import Chain
-from lerh_tf.optimizers._inner import default_inner, given_inner
+from lerh_tf.optimizers._inner import default_inner, given_inner, summing_over_replicas_only
 from lerh_tf.optimizers._replicas import (
     apply_where,
     is_eager_replica,
@@ -68,7 +68,7 @@ class GaussianApproximation(Wrapper):
         seed = random.randrange(SEEDS) if seed is None else seed
         super().__init__(name)
         self._is_default = optimizer is None
-        self.inner_optimizer = (
+        self.inner_optimizer = summing_over_replicas_only(
             default_inner(self, learning_rate, kwargs)
             if optimizer is None
             else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
@@ -334,14 +334,15 @@ class GaussianApproximation(Wrapper):
     def _move(self, update: Update, variables: Sequence[Variable]) -> None:
         """Moves weights and chain, and stores what there is to report."""
         used = [v for v, g in zip(variables, update.gradients, strict=True) if g is not None]
+        is_valid = ~tf.reduce_any(update.fails)
         self._report.store(update.diagnostics, update.fails)
         if self._kernel.has_chain:
-            self._chain.keep(update.chain, self._indices(used))
+            self._chain.keep(update.chain, self._indices(used), is_valid)
         apply = self.inner_optimizer.apply
         if self.gradient_accumulation_steps:
             apply(update.gradients, variables)
         else:
-            apply_where(~tf.reduce_any(update.fails), apply, update.gradients, variables)
+            apply_where(is_valid, apply, update.gradients, variables)
         self._iterations.assign_add(1)
         end_update()
 

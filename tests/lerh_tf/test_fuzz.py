@@ -69,11 +69,7 @@ ANYTHING = st.one_of(
     st.sampled_from([np.float32(0.5), np.int64(3), np.array([0.5, 0.5]), np.array("sgld")]),
 )
 CONSTRUCTORS: dict[Any, tuple[str, ...]] = {
-    LocalEntropy: (
-        *("tau", "sampler", "seed", "learning_rate", "subspace", "on_failure", "weight_decay"),
-        *("clipnorm", "clipvalue", "global_clipnorm", "use_ema", "ema_momentum"),
-        *("loss_scale_factor", "gradient_accumulation_steps", "nonsense"),
-    ),
+    LocalEntropy: (*("tau", "sampler", "seed", "subspace", "on_failure", "nonsense"),),
     HeatRegularization: ("tau", "solver", "seed", "learning_rate", "subspace", "on_failure"),
     SGLD: ("samples", "step_sizes", "noise", "persistent", "restart", "rao_blackwell"),
     ImportanceSampling: ("samples", "loss_multiplier", "rao_blackwell"),

@@ -167,6 +167,13 @@ def test_keras_divides_by_the_loss_scale_factor() -> None:
     np.testing.assert_array_equal(variable.numpy(), [7.0])
 
 
+def test_keras_sums_gradients_over_replicas_by_a_method_of_one_argument() -> None:
+    optimizer, weight = keras.optimizers.SGD(1.0), keras.Variable([8.0])
+    optimizer._all_reduce_sum_gradients = lambda pairs: [(2.0 * g, v) for g, v in pairs]
+    optimizer.apply([tf.constant([1.0])], [weight])
+    np.testing.assert_array_equal(weight.numpy(), [6.0])
+
+
 def test_iterations_is_the_raw_counter() -> None:
     variable = keras.Variable([8.0])
     optimizer = Listening(gradient_accumulation_steps=2)
