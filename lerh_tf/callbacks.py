@@ -26,7 +26,7 @@ class Diagnostics(keras.callbacks.Callback):
     `CSVLogger` and `TensorBoard` where they stand behind this callback in the list.
 
     It also reports failed weight updates after each batch, as the optimizer's `on_failure` says,
-    where XLA compiles the train step. With `steps_per_execution` it sees the last update of each
+    instead of at the end of `fit`. With `steps_per_execution` it sees the last update of each
     execution, and on several replicas the first replica's.
 
     With `measure_on` each epoch's logs also hold F_tau and F^H_tau on that data, at the weights

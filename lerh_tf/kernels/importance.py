@@ -34,9 +34,8 @@ class ImportanceSampling(Kernel):
     m = sum_j w^j x^j / sum_j w^j.
 
     No gradient of f is taken, so f need not have one. Samples with an infinite or NaN loss get
-    weight zero. Where all have one, the weights stay as they are and an error is raised, which a
-    train step that XLA compiles as a whole can't do: there `non_finite` alone tells. Memory does
-    not depend on the number of samples.
+    weight zero. Where all have one, the estimate is not valid. Memory does not depend on the
+    number of samples.
 
     Its diagnostics are `effective_sample_size`, ESS = (sum w)^2 / sum w^2; `local_entropy`, the
     estimate of F_tau for the loss `loss_multiplier * f`; `standard_error`, of m, as the root of

@@ -59,8 +59,7 @@ class SGLD(Kernel):
         samples: number of states (paper's J), at least 2: a single state never moves. Defaults
             to 1000.
         step_sizes: schedule j -> eps_j, the paper's temperatures, j counted from 1. Defaults to
-            `LangevinSteps()`, the
-            paper's 1 / (1000 + j).
+            `LangevinSteps()`, the paper's 1 / (1000 + j).
         relative_to_tau: True multiplies eps_j by tau, so that step sizes below 4 suit every tau.
             Defaults to False.
         noise: "langevin" gives eta_j the standard deviation sqrt(eps_j), as printed; "linear"

@@ -110,7 +110,6 @@ def given_inner(
     if isinstance(inner, (keras.optimizers.LossScaleOptimizer, ours)):
         raise ValueError(
             "`optimizer` must be a Keras optimizer of gradients, neither a `LossScaleOptimizer` "
-            "(there is no loss scale to find: nothing is differentiated in float16 by Keras) nor "
-            f"one of this package's. Received: optimizer={optimizer!r}"
+            f"nor one of this package's. Received: optimizer={optimizer!r}"
         )
     return inner

@@ -278,7 +278,7 @@ class GaussianApproximation(Wrapper):
         """Raises or warns if weight updates were not valid since the last report.
 
         `step` does so itself, as do `fit` at its end and the callback `Diagnostics` after each
-        batch. Call it in a train step or loop of your own that calls `apply`, and after
+        batch. Call it where `step` or `apply` is part of a function of your own, and after
         `train_on_batch`.
 
         Raises:
