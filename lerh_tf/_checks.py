@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+SEEDS = 2**32
+
 
 def positive_float(name: str, value: Any) -> float:
     """Returns `value` as a float that is positive and finite, also in float32.
@@ -63,6 +65,11 @@ def integer_at_least(name: str, value: Any, minimum: int, below: int = 2**31) ->
         power = below.bit_length() - 1
         raise ValueError(f"`{name}` must be below 2**{power}. Received: {name}={value}")
     return number
+
+
+def checked_seed(seed: Any) -> int:
+    """Returns `seed`, an integer in [0, SEEDS); raises a ValueError for anything else."""
+    return integer_at_least("seed", seed, 0, below=SEEDS)
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:

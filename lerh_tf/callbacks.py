@@ -6,9 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf._checks import checked_seed, integer_at_least, positive_float
 from lerh_tf.measures import LossSampler, heat_regularization_of, local_entropy_of
-from lerh_tf.optimizers._arguments import SEEDS
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.optimizers.local_entropy import LocalEntropy
 
@@ -60,7 +59,7 @@ class Diagnostics(keras.callbacks.Callback):
         self._measure_on = measure_on
         self._samples = integer_at_least("samples", samples, 2)
         self._batch_size = integer_at_least("batch_size", batch_size, 1)
-        self._seed = integer_at_least("seed", seed, 0, below=SEEDS)
+        self._seed = checked_seed(seed)
         self._sampler: LossSampler | None = None
         self._sums: dict[str, float] = {}
         self._batches = 0

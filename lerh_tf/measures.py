@@ -12,11 +12,11 @@ import numpy.typing as npt
 import tensorflow as tf
 from scipy.special import logsumexp
 
-from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf._checks import checked_seed, integer_at_least, positive_float
 from lerh_tf.kernels.base import displaced, scaled
 from lerh_tf.loss.objective import LossFunction, Objective, Weights, native
 from lerh_tf.noise import PhiloxNoise, block_size
-from lerh_tf.optimizers._arguments import SEEDS, checked_tau
+from lerh_tf.optimizers._arguments import checked_tau
 from lerh_tf.optimizers._replicas import whole
 
 Array = npt.NDArray[np.float64]
@@ -215,7 +215,7 @@ class LossSampler(keras.Model):
         with model.distribute_strategy.scope():
             super().__init__()
             self._samples = integer_at_least("samples", samples, 2)
-            self._seed = integer_at_least("seed", seed, 0, below=SEEDS)
+            self._seed = checked_seed(seed)
             # In functions, and so not among this model's own layers, whose metrics it resets.
             self._variables_of_model: Callable[[], Any] = lambda: model.trainable_variables
             self._loss_on: Callable[[Any], Any] = functools.partial(_loss_on, model)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, positive_float
+from lerh_tf._checks import checked_seed, positive_float
 from lerh_tf.kernels.base import Estimate, Kernel, displaced, widest_dtype
 from lerh_tf.loss.objective import LossFunction, Objective, Weights
 from lerh_tf.noise import PhiloxNoise
@@ -54,8 +54,8 @@ def estimate(
 
     Raises:
         TypeError: `kernel` is no `Kernel`, or `f` can't be called.
-        ValueError: `weights` is empty, of another dtype or another number than f takes, or `tau`
-            or `seed` is out of its range.
+        ValueError: `weights` is empty, of another dtype or another number than f takes, `tau` or
+            `seed` is out of its range, or `tau` one that the kernel refuses.
 
     References:
         Algorithms 3, 4 and 5.
@@ -70,8 +70,9 @@ def estimate(
     anchor = [tf.convert_to_tensor(weight) for weight in weights]
     objective = f if isinstance(f, Objective) else LossFunction(f, len(anchor))
     _check_weights(anchor, objective)
-    scalar = tf.constant(positive_float("tau", tau), widest_dtype([x.dtype for x in anchor]))
-    seed = integer_at_least("seed", seed, 0, below=2**32)
+    kernel.check_tau(positive_float("tau", tau))
+    scalar = tf.constant(tau, widest_dtype([x.dtype for x in anchor]))
+    seed = checked_seed(seed)
 
     def run() -> Estimate:
         noise = PhiloxNoise(seed, tf.constant(0, tf.int64), anchor)

@@ -12,8 +12,6 @@ from lerh_tf.kernels.base import Kernel
 from lerh_tf.loss.objective import Objective, Variable
 from lerh_tf.schedules import is_schedule
 
-SEEDS = 2**32
-
 _VARIABLE = (keras.Variable, tf.Variable)
 
 

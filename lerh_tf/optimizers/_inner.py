@@ -32,9 +32,9 @@ class TiedToTau:
 
     def __call__(self) -> tf.Tensor:
         parts = self._optimizer.gradient_accumulation_steps or 1
-        rate = tf.zeros_like(self._optimizer.tau_at(0))
+        rate: Any = 0.0
         for back in reversed(range(parts)):
-            tau = self._optimizer.tau_at(back)
+            tau = tf.convert_to_tensor(self._optimizer.tau_at(back))
             rate = tf.where(is_valid_tau(tau), tau, rate)
         return rate
 

@@ -7,12 +7,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least, one_of
+from lerh_tf._checks import SEEDS, checked_seed, one_of
 from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.loss.objective import Objective, Variable, native
 from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.optimizers._arguments import (
-    SEEDS,
     as_tensor,
     check_closure,
     check_dtypes,
@@ -74,7 +73,7 @@ class GaussianApproximation(Wrapper):
             else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
         )
         self._kernel = kernel
-        self._seed = integer_at_least("seed", seed, 0, below=SEEDS)
+        self._seed = checked_seed(seed)
         self._subspace = checked_subspace(subspace)
         self._on_failure = one_of("on_failure", on_failure, POLICIES)
         self._captured = CapturedLosses()

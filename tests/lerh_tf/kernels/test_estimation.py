@@ -87,3 +87,8 @@ def test_arguments_are_checked(changed: dict[str, Any], error: Any, message: str
     arguments = {"kernel": SGLD(2), "f": f, "weights": weights(), "tau": TAU, **changed}
     with pytest.raises(error, match=message):
         estimate(**arguments)
+
+
+def test_tau_that_the_kernel_refuses_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^`tau` must be so large that SGLD's chain stays near x"):
+        estimate(SGLD(100), lambda weights: tf.reduce_sum(weights[0]), [np.zeros(3)], tau=1e-5)
