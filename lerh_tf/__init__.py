@@ -7,7 +7,7 @@ Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 201
 import lerh_tf._backend  # noqa: F401  (before all that imports keras)
 from lerh_tf.callbacks import AdaptTau, Diagnostics
 from lerh_tf.kernels.base import Complement, Estimate, Kernel, Samples
-from lerh_tf.kernels.estimation import estimate
+from lerh_tf.kernels.estimation import estimate, sample
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
@@ -44,4 +44,5 @@ __all__ = [
     "estimate",
     "heat_regularization",
     "local_entropy",
+    "sample",
 ]

@@ -24,9 +24,9 @@ class Diagnostics(keras.callbacks.Callback):
     they hold the means over its batches. The progress bar and `History` show them, as do
     `CSVLogger` and `TensorBoard` where they stand behind this callback in the list.
 
-    It also reports failed weight updates after each batch, as the optimizer's `on_failure` says,
-    instead of at the end of `fit`. With `steps_per_execution` it sees the last update of each
-    execution, and on several replicas the first replica's.
+    Where the optimizer's `on_failure` is "raise", it raises after the batch whose weight update
+    failed, instead of at the end of `fit`. With `steps_per_execution` it sees the last update of
+    each execution, and on several replicas the first replica's.
 
     With `measure_on` each epoch's logs also hold F_tau and F^H_tau on that data, at the weights
     and the tau that the epoch ends with: `measured_local_entropy`, its `..._standard_error` and
@@ -80,7 +80,8 @@ class Diagnostics(keras.callbacks.Callback):
         logs.update(values)
         self._batches += 1
         self._sums = {name: self._sums.get(name, 0.0) + value for name, value in values.items()}
-        optimizer.report_failures()
+        if optimizer.on_failure == "raise":
+            optimizer.report_failures()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Adds the means, and what is measured, to the epoch's logs."""
@@ -157,9 +158,11 @@ class AdaptTau(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Refuses optimizers without an effective sample size or a tau to set."""
         optimizer = _optimizer_of(self, LocalEntropy)
-        if "effective_sample_size" not in optimizer.sampler.diagnostic_names:
+        tells_size = "effective_sample_size" in optimizer.sampler.diagnostic_names
+        if not (tells_size and hasattr(optimizer.sampler, "samples")):
             raise TypeError(
-                "`AdaptTau` needs the effective sample size of `ImportanceSampling`. "
+                "`AdaptTau` needs the samples and the effective sample size of a sampler such as "
+                "`ImportanceSampling`. "
                 f"Received: sampler={optimizer.sampler}"
             )
         # Raises where tau follows a schedule.

@@ -15,9 +15,10 @@ from scipy.special import logsumexp
 from lerh_tf._checks import checked_seed, integer_at_least, positive_float
 from lerh_tf.kernels.base import displaced, scaled
 from lerh_tf.loss.objective import LossFunction, Objective, Weights, native
+from lerh_tf.loss.stateless import loss_of_model, rows_of
 from lerh_tf.noise import PhiloxNoise, block_size
-from lerh_tf.optimizers._arguments import checked_tau
 from lerh_tf.optimizers._replicas import whole
+from lerh_tf.schedules import positive_tau
 
 Array = npt.NDArray[np.float64]
 
@@ -238,7 +239,7 @@ class LossSampler(keras.Model):
         """Returns f at the weights as they are now and around them; see `local_entropy`."""
         if x is None:
             raise ValueError("`x` must hold the data. Received: x=None")
-        self._tau.assign(positive_float("tau", checked_tau(tau)))
+        self._tau.assign(positive_tau(tau))
         with warnings.catch_warnings():
             if steps is None:
                 # Told of data whose length is not known beforehand, at its regular end.
@@ -313,21 +314,14 @@ class _MeanOverRows(keras.metrics.Metric):
 
 def _loss_on(model: keras.Model, batch: Any) -> tuple[Callable[[Weights], tf.Tensor], tf.Tensor]:
     """Returns f on one batch as a function of the trainable weights, and the batch's rows."""
-    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
+    data = keras.utils.unpack_x_y_sample_weight(batch)
 
     def loss_at(weights: Weights) -> tf.Tensor:
-        mapping = zip(model.trainable_variables, weights, strict=True)
-        with keras.StatelessScope(list(mapping), collect_losses=True):
-            loss = model.compute_loss(
-                x=x,
-                y=y,
-                y_pred=model(x, training=False),
-                sample_weight=sample_weight,
-                training=False,
-            )
+        mapping = list(zip(model.trainable_variables, weights, strict=True))
+        loss, _ = loss_of_model(model, mapping, data, training=False)
         return tf.cast(tf.reshape(whole(loss), []), tf.float64)
 
-    return loss_at, tf.shape(next(each for each in keras.tree.flatten(x) if each is not None))[0]
+    return loss_at, rows_of(data[0])
 
 
 def _check_model(model: Any) -> None:

@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from lerh_tf._checks import boolean, finite_float, positive_float
@@ -31,6 +32,25 @@ def checked_schedule(name: str, value: Any) -> Schedule:
             f"Received: {name}={value!r}"
         )
     return value
+
+
+def positive_tau(tau: Any) -> float:
+    """Returns a tau that is a number, or a tensor, variable or array of one, as a float.
+
+    Raises:
+        ValueError: `tau` is something else, or not positive and finite.
+    """
+    if callable(tau) and not isinstance(tau, (keras.Variable, tf.Variable)):
+        raise ValueError(
+            "`tau` must be a positive, finite number or, given to an optimizer's constructor, a "
+            "`keras.optimizers.schedules.LearningRateSchedule` such as `lerh_tf.Scoping`. "
+            f"Received: tau={tau!r}"
+        )
+    if isinstance(tau, keras.Variable) or (tf.is_tensor(tau) and not tf.is_symbolic_tensor(tau)):
+        tau = tau.numpy()
+    if isinstance(tau, np.ndarray) and tau.size == 1:
+        tau = tau.item()
+    return positive_float("tau", tau)
 
 
 class _Value(keras.optimizers.schedules.LearningRateSchedule):

@@ -106,7 +106,8 @@ def _refuse(self: Any, name: str, value: Any) -> None:
 class Kernel(abc.ABC):
     """An estimator of the Gaussian nearest to q_{x,tau}, as a pure function of its arguments.
 
-    A kernel holds settings and no state.
+    A kernel holds settings and no state: subclasses are frozen dataclasses
+    (`@dataclasses.dataclass(frozen=True)`), saved by their fields.
 
     Attributes:
         diagnostic_names: the keys of `Estimate.diagnostics`, in the order they are stored in.

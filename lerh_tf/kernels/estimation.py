@@ -5,10 +5,13 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._checks import checked_seed, positive_float
-from lerh_tf.kernels.base import Estimate, Kernel, displaced, widest_dtype
+from lerh_tf._checks import checked_seed
+from lerh_tf.kernels.base import Estimate, Kernel, Samples, displaced, widest_dtype
+from lerh_tf.kernels.importance import ImportanceSampling
+from lerh_tf.kernels.sgld import SGLD
 from lerh_tf.loss.objective import LossFunction, Objective, Weights
 from lerh_tf.noise import PhiloxNoise
+from lerh_tf.schedules import positive_tau
 
 
 class EstimatedMean(NamedTuple):
@@ -53,39 +56,99 @@ def estimate(
         m, the kernel's diagnostics, and whether they are valid. A Markov chain starts at x.
 
     Raises:
-        TypeError: `kernel` is no `Kernel`, or `f` can't be called.
+        TypeError: `kernel` is no `Kernel`, `f` can't be called, or `weights` is no list.
         ValueError: `weights` is empty, of another dtype or another number than f takes, `tau` or
             `seed` is out of its range, or `tau` one that the kernel refuses.
 
     References:
         Algorithms 3, 4 and 5.
     """
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"`kernel` must be a `lerh_tf.Kernel`. Received: kernel={kernel!r}")
-    if not callable(f):
-        raise TypeError(
-            "`f` must be a function from a list of tensors to the scalar loss, or an `Objective`. "
-            f"Received: f={f!r}"
-        )
-    anchor = [tf.convert_to_tensor(weight) for weight in weights]
-    objective = f if isinstance(f, Objective) else LossFunction(f, len(anchor))
-    _check_weights(anchor, objective)
-    kernel.check_tau(positive_float("tau", tau))
-    scalar = tf.constant(tau, widest_dtype([x.dtype for x in anchor]))
-    seed = checked_seed(seed)
+    problem = _Problem.of(kernel, f, weights, tau, seed)
 
     def run() -> Estimate:
-        noise = PhiloxNoise(seed, tf.constant(0, tf.int64), anchor)
-        chain = anchor if kernel.has_chain else []
-        return kernel(objective, anchor, scalar, noise, chain)._replace(complement=None)
+        chain = problem.anchor if kernel.has_chain else []
+        return kernel(*problem, chain)._replace(complement=None)
 
-    # A concrete function: of a `tf.function` for each call TensorFlow warns.
-    found = tf.function(run, autograph=False).get_concrete_function()()
+    found = _called(run)
     return EstimatedMean(
-        displaced(anchor, found.displacement),
+        displaced(problem.anchor, found.displacement),
         {name: float(value) for name, value in found.diagnostics.items()},
         bool(found.is_valid),
     )
+
+
+def sample(
+    kernel: ImportanceSampling | SGLD,
+    f: Callable[[Weights], tf.Tensor] | Objective,
+    weights: Sequence[Any],
+    *,
+    tau: float,
+    seed: int = 0,
+) -> Samples:
+    """Draws from q(x') ~ exp(-f(x') - |x - x'|^2 / 2 tau): an ensemble, or a posterior near x.
+
+    The weighted mean of the sample is what `estimate` returns. All of it is in memory at once.
+
+    Args:
+        kernel: the sampler.
+        f: as for `estimate`.
+        weights: x, as for `estimate`.
+        tau: variance of the Gaussian (paper's tau), a positive number.
+        seed: integer in [0, 2**32). Defaults to 0.
+
+    Returns:
+        J positions, one tensor of shape [J, *shape] per weight, and their J weights.
+
+    Raises:
+        TypeError: `kernel` has no `sample`, or as `estimate`.
+        ValueError: as `estimate`.
+
+    References:
+        Algorithms 3 and 4.
+    """
+    problem = _Problem.of(kernel, f, weights, tau, seed)
+    if not hasattr(kernel, "sample"):
+        raise TypeError(
+            "`kernel` must be a sampler, `ImportanceSampling` or `SGLD`. "
+            f"Received: kernel={kernel!r}"
+        )
+    return _called(lambda: kernel.sample(*problem))
+
+
+class _Problem(NamedTuple):
+    """What a kernel is called with, in its order."""
+
+    objective: Objective
+    anchor: list[tf.Tensor]
+    tau: tf.Tensor
+    noise: PhiloxNoise
+
+    @classmethod
+    def of(cls, kernel: Any, f: Any, weights: Any, tau: Any, seed: Any) -> "_Problem":
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"`kernel` must be a `lerh_tf.Kernel`. Received: kernel={kernel!r}")
+        if not callable(f):
+            raise TypeError(
+                "`f` must be a function from a list of tensors to the scalar loss, or an "
+                f"`Objective`. Received: f={f!r}"
+            )
+        if not isinstance(weights, (list, tuple)):
+            raise TypeError(
+                f"`weights` must be a list, one array for each that f takes. Received: {weights!r}"
+            )
+        anchor = [tf.convert_to_tensor(weight) for weight in weights]
+        objective = f if isinstance(f, Objective) else LossFunction(f, len(anchor))
+        _check_weights(anchor, objective)
+        tau = positive_tau(tau)
+        kernel.check_tau(tau)
+        scalar = tf.constant(tau, widest_dtype([x.dtype for x in anchor]))
+        noise = PhiloxNoise(checked_seed(seed), tf.constant(0, tf.int64), anchor)
+        return cls(objective, anchor, scalar, noise)
+
+
+def _called(function: Callable[[], Any]) -> Any:
+    # A concrete function: of a `tf.function` for each call TensorFlow warns.
+    return tf.function(function, autograph=False).get_concrete_function()()
 
 
 def _check_weights(weights: Sequence[tf.Tensor], objective: Objective) -> None:

@@ -124,6 +124,7 @@ class LossFunction(Objective):
             train step: of a loss with loops, such as an LSTM's, it compiles no vectorised form.
 
     Raises:
+        ValueError: as it is evaluated, if the loss is no scalar.
         ReplayError: as it is evaluated in a `tf.function`, where it draws other random numbers
             each time or assigns to a variable.
     """
@@ -135,14 +136,17 @@ class LossFunction(Objective):
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
-        return self._function(weights)
+        loss = self._function(weights)
+        if tf.convert_to_tensor(loss).shape.rank not in (0, None):
+            raise ValueError(f"The loss must be a scalar. Received: loss={loss!r}")
+        return loss
 
     def gradient(self, weights: Weights) -> list[tf.Tensor]:
         """See `Objective`."""
         local = [tf.identity(weight) for weight in weights]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(local)
-            loss = self._function(local)
+            loss = self(local)
         return connected(tape.gradient(loss, local), local)
 
     def vectorized(self, stacked: Weights) -> tf.Tensor:

@@ -4,13 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from lerh_tf._checks import positive_float
 from lerh_tf.kernels.base import Kernel
 from lerh_tf.loss.objective import Objective, Variable
-from lerh_tf.schedules import is_schedule
 
 _VARIABLE = (keras.Variable, tf.Variable)
 
@@ -46,29 +43,9 @@ def checked_subspace(subspace: Any) -> Any:
     if subspace is True or (isinstance(subspace, str) and subspace == "auto"):
         return "auto"
     if subspace is not False:
-        raise ValueError(f'`subspace` must be "auto" or False. Received: subspace={subspace!r}')
+        rule = '`subspace` must be "auto", which True is too, or False'
+        raise ValueError(f"{rule}. Received: subspace={subspace!r}")
     return False
-
-
-def checked_tau(tau: Any) -> Any:
-    """Returns tau, a schedule as it is, a number or what holds one as a float.
-
-    Raises:
-        ValueError: `tau` is no schedule and no positive, finite number.
-    """
-    if is_schedule(tau):
-        return tau
-    if callable(tau) and not isinstance(tau, _VARIABLE):
-        raise ValueError(
-            "`tau` must be a positive, finite number or, given to the constructor, a "
-            "`keras.optimizers.schedules.LearningRateSchedule` such as `lerh_tf.Scoping`. "
-            f"Received: tau={tau!r}"
-        )
-    if isinstance(tau, keras.Variable) or (tf.is_tensor(tau) and not tf.is_symbolic_tensor(tau)):
-        tau = tau.numpy()
-    if isinstance(tau, np.ndarray) and tau.size == 1:
-        tau = tau.item()
-    return positive_float("tau", tau)
 
 
 def as_tensor(value: Any) -> Any:

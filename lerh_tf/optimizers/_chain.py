@@ -24,7 +24,7 @@ class Chain:
     def __init__(self, variables: Sequence[Variable], add_variable: AddVariable):
         self._started = add_variable((len(variables),), "float32", "chain_started")
         self._positions = [
-            add_variable(v.shape, working_dtype(v.dtype).name, f"{_name_of(v)}_chain")
+            add_variable(v.shape, working_dtype(v.dtype).name, f"{name_of(v)}_chain")
             for v in variables
         ]
 
@@ -68,6 +68,6 @@ class Chain:
             position.assign(tf.where(is_valid, state, position))
 
 
-def _name_of(variable: Variable) -> str:
+def name_of(variable: Variable) -> str:
     """Returns a name for what belongs to a weight, as Keras makes those of its own slots."""
     return getattr(variable, "path", variable.name).replace("/", "_").replace(":", "_")

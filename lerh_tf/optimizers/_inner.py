@@ -23,18 +23,15 @@ class TiedToTau:
     are accumulated, 0 if none was.
 
     Args:
-        optimizer: has `tau_at`, from a number of updates back to tau, and
-            `gradient_accumulation_steps`.
+        optimizer: has `taus_of_parts`.
     """
 
     def __init__(self, optimizer: Any):
         self._optimizer = optimizer
 
     def __call__(self) -> tf.Tensor:
-        parts = self._optimizer.gradient_accumulation_steps or 1
         rate: Any = 0.0
-        for back in reversed(range(parts)):
-            tau = tf.convert_to_tensor(self._optimizer.tau_at(back))
+        for tau in map(tf.convert_to_tensor, self._optimizer.taus_of_parts()):
             rate = tf.where(is_valid_tau(tau), tau, rate)
         return rate
 
@@ -106,10 +103,13 @@ def given_inner(
             "With `optimizer` given, its own constructor takes Keras's arguments. Received: "
             f"optimizer={optimizer!r} and {', '.join(f'{n}={v!r}' for n, v in beside.items())}"
         )
-    inner = keras.optimizers.get(optimizer)
-    if isinstance(inner, (keras.optimizers.LossScaleOptimizer, ours)):
+    try:
+        inner = keras.optimizers.get(optimizer)
+    except ValueError:
+        inner = None
+    if inner is None or isinstance(inner, (keras.optimizers.LossScaleOptimizer, ours)):
         raise ValueError(
-            "`optimizer` must be a Keras optimizer of gradients, neither a `LossScaleOptimizer` "
-            f"nor one of this package's. Received: optimizer={optimizer!r}"
+            "`optimizer` must be a Keras optimizer of gradients or its name, neither a "
+            f"`LossScaleOptimizer` nor one of this package's. Received: optimizer={optimizer!r}"
         )
     return inner

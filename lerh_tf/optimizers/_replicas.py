@@ -6,12 +6,10 @@ So each takes f to be R times its share, the mean loss of its part, finds its ow
 its own, and all move to the mean of the m_r.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-
-from lerh_tf.loss.objective import Variable
 
 # No training makes so many weight updates.
 _REPLICA_SHIFT = 48
@@ -48,37 +46,47 @@ def noise_position(update: tf.Tensor) -> tf.Tensor:
     )
 
 
-def apply_where(
-    is_valid: tf.Tensor,
-    apply: Callable[[Any, Any], None],
-    gradients: Sequence[tf.Tensor | None],
-    variables: Sequence[Variable],
+def apply_unless(
+    skip: tf.Tensor,
+    apply: Callable[..., None],
+    arguments: tuple[Any, ...],
+    otherwise: Callable[[], None] = lambda: None,
+    all_replicas: bool = False,
 ) -> None:
-    """Calls `apply(gradients, variables)` where the update is valid on all replicas.
+    """Calls `apply(*arguments)` or, where the update is to be skipped, `otherwise()`.
 
     Args:
-        is_valid: scalar bool tensor, this replica's.
+        skip: scalar bool tensor, this replica's.
         apply: makes the update, on each replica.
-        gradients: one per variable; None where there is none.
-        variables: the weights to move.
+        arguments: this replica's.
+        otherwise: what to do instead.
+        all_replicas: True skips where all replicas do, False where one does.
     """
     if not _merges_calls():
-        tf.cond(is_valid, lambda: apply(gradients, variables), lambda: None)
+        tf.cond(skip, otherwise, lambda: apply(*arguments))
         return
 
-    def across(
-        strategy: tf.distribute.Strategy, invalid: Any, gradients: Any, variables: Any
-    ) -> None:
+    def across(strategy: tf.distribute.Strategy, skips: Any, *arguments: Any) -> None:
         def on_each_replica() -> None:
-            strategy.extended.call_for_each_replica(apply, args=(gradients, variables))
+            strategy.extended.call_for_each_replica(apply, args=arguments)
 
         # A branch of a replica's own `cond` can't meet the other replicas.
-        count = strategy.reduce("SUM", invalid, axis=None)
-        tf.cond(count > 0, lambda: None, on_each_replica)
+        count = strategy.reduce("SUM", skips, axis=None)
+        least = strategy.num_replicas_in_sync if all_replicas else 1
+        tf.cond(count >= least, otherwise, on_each_replica)
 
-    tf.distribute.get_replica_context().merge_call(
-        across, args=(tf.cast(~is_valid, tf.int32), gradients, variables)
-    )
+    here = tf.distribute.get_replica_context()
+    here.merge_call(across, args=(tf.cast(skip, tf.int32), *arguments))
+
+
+def check_strategy() -> None:
+    """Refuses parameter servers, whose workers do not make an update together."""
+    strategy = tf.distribute.get_strategy()
+    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+        raise NotImplementedError(
+            "The strategy must be one whose replicas make each weight update together, such as "
+            f"`MirroredStrategy`. Received: {type(strategy).__name__}"
+        )
 
 
 def _merges_calls() -> bool:

@@ -34,7 +34,6 @@ class Report:
     def __init__(self, kernel: Kernel):
         self._names = (*_COMMON, *kernel.diagnostic_names)
         self._messages = (_TAU, kernel.failure, _DTYPE)
-        self._has_warned = False
         self._values = keras.Variable(
             np.zeros(len(self._names), "float32"),
             trainable=False,
@@ -66,11 +65,13 @@ class Report:
         """Returns the last update's diagnostics by name, on the host."""
         return dict(zip(self._names, self._values.numpy().tolist(), strict=True))
 
-    def tell(self, policy: str) -> None:
-        """Raises or warns if updates have failed since the last call; warns once per training.
+    def raise_or_warn(self, policy: str, context: str = "", stacklevel: int = 2) -> None:
+        """Raises or warns if updates have failed since the last call.
 
         Args:
             policy: "raise" or "warn".
+            context: what stands before a warning. Python shows warnings of one text and place once.
+            stacklevel: of the warning, counted from here.
 
         Raises:
             tf.errors.InvalidArgumentError: there are some, and the policy is to raise.
@@ -86,11 +87,4 @@ class Report:
         )
         if policy == "raise":
             raise tf.errors.InvalidArgumentError(None, None, message)
-        if not self._has_warned:
-            self._has_warned = True
-            later = "Later ones of this training are not told."
-            warnings.warn(f"{message} {later}", RuntimeWarning, stacklevel=4)
-
-    def end_training(self) -> None:
-        """Lets the next training warn again."""
-        self._has_warned = False
+        warnings.warn(f"{context}{message}", RuntimeWarning, stacklevel=stacklevel + 1)

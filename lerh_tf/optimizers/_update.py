@@ -74,6 +74,8 @@ def find_update(
     else:
         estimate = estimate_in_subspace(kernel, reduced, anchor, scalar, noise, start, update)
 
+    _check(kernel, estimate, anchor)
+
     has_tau = is_valid_tau(tau)
     divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale / replicas()
     found = [
@@ -92,6 +94,24 @@ def find_update(
         _diagnostics(estimate, objective, reduced, anchor),
         fails,
     )
+
+
+def _check(kernel: Kernel, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> None:
+    """Raises a `ValueError` where a kernel of one's own returns less than it declares."""
+    name, count = type(kernel).__name__, len(anchor)
+    states = count if kernel.has_chain else 0
+    rules = (
+        (len(estimate.displacement) == count, f"`displacement` must hold {count} tensors"),
+        (len(estimate.chain) == states, f"`chain` must hold {states} tensors"),
+        (
+            estimate.diagnostics.keys() == set(kernel.diagnostic_names),
+            f"`diagnostics` must hold the declared {list(kernel.diagnostic_names)}",
+        ),
+        (tf.is_tensor(estimate.is_valid), "`is_valid` must be a scalar bool tensor"),
+    )
+    for holds, rule in rules:
+        if not holds:
+            raise ValueError(f"{rule} in what `{name}` returns. Received: {estimate!r}")
 
 
 def _subspace_of(

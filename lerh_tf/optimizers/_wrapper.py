@@ -10,11 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from lerh_tf.optimizers._chain import name_of
 from lerh_tf.optimizers._inner import TiedToTau
 
 _FORMAT = "format"
 _OF_FIRST_FORM = "layout"
-_EXIST_BEFORE_BUILD = frozenset({"tau", "inner_learning_rate"})
+_EXIST_BEFORE_BUILD = frozenset({"iteration", "tau", "inner_iteration", "inner_learning_rate"})
 
 
 def _of_inner(name: str) -> Any:
@@ -56,6 +57,17 @@ class Wrapper(keras.optimizers.Optimizer):
     loss_scale_factor = _of_inner("loss_scale_factor")
     gradient_accumulation_steps = _of_inner("gradient_accumulation_steps")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute; refuses what would be without effect."""
+        inner = vars(self).get("inner_optimizer")
+        is_inner_s = not (name.startswith("_") or hasattr(self, name)) and hasattr(inner, name)
+        if inner is not None and (is_inner_s or name == "inner_optimizer"):
+            raise AttributeError(
+                f"`{name}` can't be set here: set attributes of `inner_optimizer` on it, or make "
+                f"another optimizer. Received: {name}={value!r}"
+            )
+        super().__setattr__(name, value)
+
     def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
         """See `keras.optimizers.Optimizer`: decay is the inner optimizer's."""
         self.inner_optimizer.exclude_from_weight_decay(var_list, var_names)
@@ -68,6 +80,7 @@ class Wrapper(keras.optimizers.Optimizer):
     @learning_rate.setter
     def learning_rate(self, learning_rate: Any) -> None:
         if self._is_tied:
+            # Raises, also where it is a schedule, with which Keras would replace the tied rate.
             self.inner_optimizer._learning_rate.assign(learning_rate)
         self.inner_optimizer.learning_rate = learning_rate
 
@@ -95,6 +108,22 @@ class Wrapper(keras.optimizers.Optimizer):
     @abc.abstractmethod
     def state(self) -> dict[str, keras.Variable]:
         """What the next update needs and exists so far, by name."""
+
+    def _state_of_inner(self) -> dict[str, keras.Variable]:
+        """Returns the inner optimizer's variables by name.
+
+        A slot of a weight is named by its position and Keras's name of the slot, such as
+        "momentum": the weights' own names change with the process.
+        """
+        weights = [name_of(weight) for weight in self.inner_optimizer._trainable_variables]
+
+        def name(index: int, variable: keras.Variable) -> str:
+            if variable.name in ("iteration", "learning_rate"):
+                return f"inner_{variable.name}"
+            slots = [variable.name[len(w) :] for w in weights if variable.name.startswith(f"{w}_")]
+            return f"inner_{index}{min(slots, key=len, default='')}"
+
+        return {name(*each): each[1] for each in enumerate(self.inner_optimizer.variables)}
 
     @property
     @abc.abstractmethod
@@ -157,13 +186,15 @@ class Wrapper(keras.optimizers.Optimizer):
         if not self._pending:
             return
         found = {
-            name: tuple(self.state[name].shape) for name in self._pending if name in self.state
+            name: tuple(variable.shape)
+            for name, variable in self.state.items()
+            if name not in _EXIST_BEFORE_BUILD
         }
         saved = {name: np.shape(value) for name, value in self._pending.items()}
         if found != saved:
             raise ValueError(
-                "The optimizer was restored from one that was built for other weights. Build it "
-                "for weights of the same shapes, or compile with a new one. Received variables of "
-                f"the shapes {found}, where the saved ones have {saved}"
+                "The optimizer was restored from one that was built for other weights or with "
+                "other settings. Build it for weights of the same shapes, or compile with a new "
+                f"one. Received variables of the shapes {found}, where the saved ones have {saved}"
             )
         self._restore(self._pending)

@@ -39,10 +39,11 @@ class LocalEntropy(GaussianApproximation):
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
-        on_failure: what to do about a weight update in which nothing finite was found or tau was
-            not positive; it moves nothing in any case. "raise" raises
-            `tf.errors.InvalidArgumentError`, "warn" warns: after `step`, at the end of `fit`, or
-            after each batch with the callback `Diagnostics`. Defaults to "raise".
+        on_failure: what to do about a weight update in which nothing finite was found, tau was
+            not positive, or m or g left the dtype of the weights; it moves nothing in any case.
+            "raise" raises `tf.errors.InvalidArgumentError` after `step`, at the end of `fit` or,
+            with the callback `Diagnostics`, after the batch. "warn" warns after `step` and at the
+            end of `fit`. Defaults to "raise".
         name: the optimizer's name; None numbers them as Keras does: "local_entropy", then
             "local_entropy_1". Defaults to None.
         **kwargs: further arguments of the default inner SGD, such as `momentum`, `weight_decay`,

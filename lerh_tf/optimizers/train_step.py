@@ -10,6 +10,7 @@ import tensorflow as tf
 from lerh_tf.loss.objective import LossFunction, Objective, Variable, Weights
 from lerh_tf.loss.repeatable import SEED_ADVICE, ReplayError
 from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.loss.stateless import loss_of_model, rows_of
 from lerh_tf.optimizers._capture import captured_loss
 from lerh_tf.optimizers._replicas import whole
 from lerh_tf.optimizers.base import GaussianApproximation
@@ -94,9 +95,7 @@ class TrainStep:
 
         def loss_at(weights: Weights) -> tf.Tensor:
             mapping = [*zip(variables, weights, strict=True), *fixed]
-            with keras.StatelessScope(mapping, collect_losses=True) as scope:
-                y_pred = model(x, training=True)
-                loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+            loss, scope = loss_of_model(model, mapping, (x, y, sample_weight), training=True)
             _check_state(model, scope)
             return whole(loss)
 
@@ -139,7 +138,6 @@ def _check_state(model: Any, scope: keras.StatelessScope) -> None:
 
 
 def _update_loss_metric(model: Any, loss: tf.Tensor, x: Any) -> None:
-    inputs = (each for each in tf.nest.flatten(x) if each is not None)
     for metric in model.metrics:
         if metric.name == "loss":
-            metric.update_state(loss, sample_weight=tf.shape(next(inputs))[0])
+            metric.update_state(loss, sample_weight=rows_of(x))

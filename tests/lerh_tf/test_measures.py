@@ -177,6 +177,23 @@ def test_any_data_in_any_batches(data: Callable[[], tuple[tuple[Any, ...], Any]]
     assert found.standard_error == pytest.approx(abs(around[0] - around[1]) / 2, rel=1e-4)
 
 
+class OwnLoss(keras.Model):
+    """A `compute_loss` from before Keras told it of training."""
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None
+    ) -> Any:
+        return keras.ops.mean((y - y_pred) ** 2)
+
+
+def test_own_loss_need_not_know_of_training() -> None:
+    inputs = keras.Input((3,))
+    model = OwnLoss(inputs, keras.layers.Dense(1)(inputs))
+    model.compile("sgd")
+    found = lerh_tf.heat_regularization(model, X, Y, tau=TAU, samples=2, verbose=0)
+    assert found.loss == pytest.approx(model.evaluate(X, Y, verbose=0), rel=1e-5)
+
+
 def branched() -> keras.Model:
     """Two outputs, moving statistics, dropout, a loss of its own, metrics; never evaluated."""
     image = keras.Input((4, 4, 2))

@@ -19,6 +19,8 @@ from tests.lerh_tf._keras_steps import state_of
 
 # Attributes of Keras's Optimizer; each has its test below.
 KERAS = {
+    "_accumulated_gradients",
+    "_all_reduce_sum_gradients",
     "_check_variables_are_known",
     "_get_variable_index",
     "_iterations",
@@ -44,7 +46,7 @@ def defined(node: ast.AST) -> str | None:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return node.name
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        return node.attr
+        return node.attr if ast.unparse(node.value) == "self" else None
     return node.target.id if _is_field(node) else None  # type: ignore[attr-defined]
 
 
@@ -201,6 +203,15 @@ def test_a_callable_learning_rate_is_called_at_each_use() -> None:
     optimizer = keras.optimizers.SGD(rate)
     assert optimizer._learning_rate is rate
     assert [optimizer.learning_rate for _ in range(2)] == [1.0, 2.0]
+
+
+def test_accumulated_gradients_are_zeros_after_the_last_part() -> None:
+    variable = keras.Variable([8.0])
+    optimizer = Listening(gradient_accumulation_steps=2)
+    for waiting in (1.0, 0.0):
+        optimizer.apply([tf.constant([1.0])], [variable])
+        (kept,) = optimizer._accumulated_gradients
+        assert kept.numpy().item() == waiting
 
 
 def test_keras_keeps_an_optimizer_s_own_variables() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, Kernel, LossFunction, RobbinsMonro, estimate
+from lerh_tf import SGLD, ImportanceSampling, Kernel, LossFunction, RobbinsMonro, estimate, sample
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.oracles import Landscape
 
@@ -76,6 +76,7 @@ def test_nothing_finite_is_not_valid() -> None:
     [
         ({"kernel": "sgld"}, TypeError, r"`kernel` must be a `lerh_tf\.Kernel`.*kernel='sgld'"),
         ({"f": 3.0}, TypeError, r"`f` must be a function .* Received: f=3\.0"),
+        ({"weights": np.zeros(3)}, TypeError, r"`weights` must be a list, one array for each"),
         ({"weights": []}, ValueError, r"`weights` must hold at least one array.* Received: \[\]"),
         ({"weights": [np.arange(2)]}, ValueError, r"floating dtypes\. Received: \['int64'\]"),
         ({"f": LossFunction(f, 1)}, ValueError, "Received: 2, where the objective has 1"),
@@ -92,3 +93,29 @@ def test_arguments_are_checked(changed: dict[str, Any], error: Any, message: str
 def test_tau_that_the_kernel_refuses_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^`tau` must be so large that SGLD's chain stays near x"):
         estimate(SGLD(100), lambda weights: tf.reduce_sum(weights[0]), [np.zeros(3)], tau=1e-5)
+
+
+ARRAY: Any = np.array(TAU)
+
+
+@pytest.mark.parametrize("kernel", [ImportanceSampling(7), SGLD(5)])
+def test_sample_has_the_mean_that_is_estimated(kernel: Any) -> None:
+    x = weights()
+    drawn = sample(kernel, f, x, tau=TAU, seed=3)
+    assert float(tf.reduce_sum(drawn.weights)) == pytest.approx(1.0)
+    found = estimate(kernel, f, x, tau=ARRAY, seed=3)
+    for positions, mean in zip(drawn.positions, found.mean, strict=True):
+        averaged = np.tensordot(drawn.weights.numpy(), positions.numpy(), 1)
+        np.testing.assert_allclose(averaged, mean.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_solver_has_no_sample() -> None:
+    solver: Any = RobbinsMonro(2, 2)
+    with pytest.raises(TypeError, match=r"^`kernel` must be a sampler, .*Received: kernel=Robbins"):
+        sample(solver, f, weights(), tau=TAU)
+
+
+@pytest.mark.parametrize("kernel", [ImportanceSampling(3), SGLD(3), RobbinsMonro(2, 2)])
+def test_loss_must_be_a_scalar(kernel: Kernel) -> None:
+    with pytest.raises(ValueError, match=r"^The loss must be a scalar\. Received: loss="):
+        estimate(kernel, lambda weights: weights[0] ** 2, [np.ones(3)], tau=TAU)

@@ -1,14 +1,15 @@
 """What both outer loops share: their state, and Keras's own features around the update."""
 
+import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
+from lerh_tf import SGLD, Estimate, ImportanceSampling, Kernel, LocalEntropy
 from tests.lerh_tf._keras_steps import state_of
 from tests.lerh_tf._kernels import flat
 from tests.lerh_tf._regression import (
@@ -29,6 +30,7 @@ schedules = keras.optimizers.schedules
 SCHEDULE = schedules.ExponentialDecay(0.5, 100, 0.9)
 COMMON = ["step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized"]
 DIAGNOSTICS = [*COMMON, *ImportanceSampling.diagnostic_names]
+MOMENTUM = [f"inner_{index}_momentum" for index in range(2, 6)]
 CHAIN = ["chain_started", *(f"chain_{index}" for index in range(4))]
 
 
@@ -43,7 +45,11 @@ CHAIN = ["chain_started", *(f"chain_{index}" for index in range(4))]
                 TAU, SGLD(samples=5), optimizer=keras.optimizers.SGD(momentum=0.9)
             ),
             ["tau", *CHAIN],
-            ["inner_iteration", "inner_learning_rate", *(f"inner_{i}" for i in range(2, 6))],
+            [
+                "inner_iteration",
+                "inner_learning_rate",
+                *(f"inner_{i}_momentum" for i in range(2, 6)),
+            ],
         ),
     ],
 )
@@ -205,3 +211,33 @@ def test_custom_loop_of_tensorflow_trains_through_the_stock_door() -> None:
     for _ in range(2):
         step()
     assert_close(state_of(model.trainable_variables), np_trained(updates=2))
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnKernel(Kernel):
+    """Returns what it is told to."""
+
+    found: Any = None
+    diagnostic_names: ClassVar[tuple[str, ...]] = ("mine",)
+
+    def __call__(self, objective: Any, anchor: Any, *_: Any, **__: Any) -> Estimate:
+        zeros = [tf.zeros_like(x) for x in anchor]
+        return Estimate(zeros, [], {"mine": tf.constant(1.0)}, tf.constant(True))._replace(
+            **(self.found or {})
+        )
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        ({"displacement": []}, "`displacement` must hold 1 tensors"),
+        ({"chain": [0.0]}, "`chain` must hold 0 tensors"),
+        ({"diagnostics": {}}, r"`diagnostics` must hold the declared \['mine'\]"),
+        ({"is_valid": True}, "`is_valid` must be a scalar bool tensor"),
+    ],
+)
+def test_what_a_kernel_of_one_s_own_returns_is_checked(found: Any, rule: str) -> None:
+    weight = tf.Variable([1.0])
+    LocalEntropy(0.1, OwnKernel()).step(lambda: tf.reduce_sum(weight**2), [weight])
+    with pytest.raises(ValueError, match=f"^{rule} in what `OwnKernel` returns. Received: Est"):
+        LocalEntropy(0.1, OwnKernel(found)).step(lambda: tf.reduce_sum(weight**2), [weight])

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras
 import numpy as np
@@ -13,6 +14,7 @@ import tensorflow as tf
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 from lerh_tf import SGLD, LocalEntropy, LossFunction, Scoping, TrainStep
+from lerh_tf.optimizers._replicas import check_strategy
 from lerh_tf.optimizers.base import GaussianApproximation
 
 pytestmark = pytest.mark.usefixtures("plain_loops")
@@ -83,6 +85,24 @@ def test_keras_s_attributes_are_the_inner_optimizer_s(name: str) -> None:
 
 
 @pytest.mark.feature("update", "`clipnorm`, `weight_decay` and the like set on the optimizer")
+@pytest.mark.parametrize(("name", "value"), [("momentum", 0.9), ("inner_optimizer", None)])
+def test_what_would_have_no_effect_can_t_be_set(name: str, value: Any) -> None:
+    optimizer = made()
+    before = getattr(optimizer.inner_optimizer, name, optimizer.inner_optimizer)
+    with pytest.raises(AttributeError, match=f"^`{name}` can't be set here: .*Received: {name}="):
+        setattr(optimizer, name, value)
+    assert getattr(optimizer.inner_optimizer, name, optimizer.inner_optimizer) is before
+
+
+def test_parameter_servers_are_refused() -> None:
+    servers = object.__new__(tf.distribute.ParameterServerStrategy)
+    with (
+        mock.patch.object(tf.distribute, "get_strategy", return_value=servers),
+        pytest.raises(NotImplementedError, match=r"Received: ParameterServerStrategy"),
+    ):
+        check_strategy()
+
+
 def test_nothing_that_is_set_is_without_effect() -> None:
     # Keras's own arguments are all among those that are handed on.
     parameters = inspect.signature(BaseOptimizer.__init__).parameters

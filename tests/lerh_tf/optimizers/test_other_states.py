@@ -89,6 +89,22 @@ def test_own_state_waits_for_the_build(tmp_path: Path) -> None:
 
 
 @pytest.mark.feature("saving", "`.h5` files written, `get_state_tree`", "yes")
+@pytest.mark.parametrize(
+    ("saved", "read"),
+    [
+        (keras.optimizers.SGD(use_ema=True), keras.optimizers.SGD(momentum=0.9)),
+        (keras.optimizers.Adam(), keras.optimizers.Adam(amsgrad=True)),
+    ],
+    ids=["averages-for-momentum", "a-slot-more"],
+)
+def test_slots_of_other_settings_are_not_taken(saved: Any, read: Any, tmp_path: Path) -> None:
+    path, model = weights_of(lambda: ours(optimizer=saved), tmp_path), network()
+    model.compile(ours(optimizer=read), "mse")
+    model.load_weights(path)
+    with pytest.raises(ValueError, match="built for other weights or with other settings"):
+        model.optimizer.build(model.trainable_variables)
+
+
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
 def test_no_two_variables_have_one_name(tmp_path: Path) -> None:
     model = network()

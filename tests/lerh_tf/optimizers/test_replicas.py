@@ -1,6 +1,5 @@
 """`tf.distribute`: each replica takes its own part's mean, and the weights move to their mean."""
 
-import itertools
 import json
 import os
 import subprocess
@@ -43,7 +42,7 @@ def test_weights_stay_equal_across_replicas(found: dict[str, Any], kernel: str) 
 )
 @pytest.mark.parametrize(
     ("kernel", "door"),
-    [*itertools.product(KERNELS, ("fit", "loop")), ("sgld", "eager-loop")],
+    [*((kernel, "fit") for kernel in KERNELS), ("sgld", "loop"), ("sgld", "eager-loop")],
 )
 def test_weights_move_to_the_mean_of_the_parts_means(
     found: dict[str, Any], kernel: str, door: str
@@ -65,7 +64,7 @@ def test_logged_loss_is_the_whole_minibatch_s(found: dict[str, Any], kernel: str
     "as without a strategy",
 )
 def test_one_device_is_no_strategy(found: dict[str, Any]) -> None:
-    assert len(found["one"]) == 7
+    assert len(found["one"]) == 5
     assert set(found["one"].values()) == {0.0}
 
 
@@ -93,7 +92,7 @@ def test_failure_on_one_replica_moves_none_and_is_told(found: dict[str, Any]) ->
     failing = found["failing"]
     assert failing["finite"]
     assert failing["equal"]
-    assert failing["moved"] == 0.0
+    assert failing["moved"] == failing["chain"] == 0.0
     (warned,) = failing["warned"]
     assert "(Weight updates: 1.)" in warned
 
