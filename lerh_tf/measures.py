@@ -242,7 +242,7 @@ class LossSampler(keras.Model):
         self._tau.assign(positive_tau(tau))
         with warnings.catch_warnings():
             if steps is None:
-                # Told of data whose length is not known beforehand, at its regular end.
+                # Keras warns so at the regular end of data whose length is not known beforehand.
                 warnings.filterwarnings("ignore", "Your input ran out of data", UserWarning)
             self.evaluate(
                 x,

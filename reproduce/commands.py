@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from reproduce import drawing, tables, verification
-from reproduce.drawing import Drawn, Source
+from reproduce.drawing import Drawn, RecordSource
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.making import (
@@ -302,7 +302,7 @@ def benchmark(
     return text
 
 
-def _draw(among: Sequence[Source], output: Path, figures: Path, console: Console) -> int:
+def _draw(among: Sequence[RecordSource], output: Path, figures: Path, console: Console) -> int:
     drawn = drawing.draw(drawing.ITEMS, among, output, figures)
     if not drawn:
         console.print(
@@ -317,8 +317,8 @@ def _draw(among: Sequence[Source], output: Path, figures: Path, console: Console
     return DONE
 
 
-def _own(output: Path, console: Console) -> Source:
-    return Source(drawing.OWN, Store(output, warn=console.print))
+def _own(output: Path, console: Console) -> RecordSource:
+    return RecordSource(drawing.OWN, Store(output, warn=console.print))
 
 
 def _tell(drawn: Sequence[Drawn], console: Console) -> None:

@@ -20,7 +20,7 @@ LISTING = "figures.md"
 """The file that says which table and figure was drawn from which records."""
 
 
-class Source:
+class RecordSource:
     """A folder of records.
 
     Args:
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
     files: Sequence[Path]
 
 
-class Item(NamedTuple):
+class Exhibit(NamedTuple):
     """What is drawn from the records of one experiment at one budget: a table, a figure, or both.
 
     Args:
@@ -57,62 +57,62 @@ class Item(NamedTuple):
     """
 
     name: str
-    found: Callable[[Source], frozenset[Hashable]]
-    render: Callable[[Source, Path, Path], list[Path]]
+    found: Callable[[RecordSource], frozenset[Hashable]]
+    render: Callable[[RecordSource, Path, Path], list[Path]]
 
 
-def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Item:
-    def found(source: Source) -> frozenset[Hashable]:
+def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Exhibit:
+    def found(source: RecordSource) -> frozenset[Hashable]:
         return experiment.recorded(source.records(RECORDS), protocol, subspace)
 
-    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         records = source.records(RECORDS)
         return experiment.render(records, protocol, None, subspace, output, figures)[1]
 
-    return Item(experiment.NAME, found, render)
+    return Exhibit(experiment.NAME, found, render)
 
 
-def _landscape(name: str) -> Item:
-    def found(source: Source) -> frozenset[Hashable]:
+def _landscape(name: str) -> Exhibit:
+    def found(source: RecordSource) -> frozenset[Hashable]:
         records = source.records(landscapes.NAME)
         return _one(name, landscapes.has_records(records, name, landscapes.FIGURES))
 
-    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         records = source.records(landscapes.NAME)
         return landscapes.render(records, name, landscapes.FIGURES, figures)
 
-    return Item(name, found, render)
+    return Exhibit(name, found, render)
 
 
-def _gaussians(shown: gaussians.Approximation) -> Item:
-    def found(source: Source) -> frozenset[Hashable]:
+def _gaussians(shown: gaussians.Approximation) -> Exhibit:
+    def found(source: RecordSource) -> frozenset[Hashable]:
         name = gaussians.FIGURE
         return _one(name, gaussians.has_records(source.records(gaussians.NAME), shown))
 
-    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         return gaussians.render(source.records(gaussians.NAME), shown, figures)
 
-    return Item(gaussians.FIGURE, found, render)
+    return Exhibit(gaussians.FIGURE, found, render)
 
 
-def _theory(protocol: Theory) -> Item:
-    def found(source: Source) -> frozenset[Hashable]:
+def _theory(protocol: Theory) -> Exhibit:
+    def found(source: RecordSource) -> frozenset[Hashable]:
         return _one(theory.NAME, theory.has_records(source.records(theory.NAME), protocol))
 
-    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         return theory.render(source.records(theory.NAME), protocol, None, output)[1]
 
-    return Item(theory.NAME, found, render)
+    return Exhibit(theory.NAME, found, render)
 
 
-def _table2(timing: table2.Timing) -> Item:
-    def found(source: Source) -> frozenset[Hashable]:
+def _table2(timing: table2.Timing) -> Exhibit:
+    def found(source: RecordSource) -> frozenset[Hashable]:
         return _one(table2.NAME, table2.has_records(source.store, timing))
 
-    def render(source: Source, output: Path, figures: Path) -> list[Path]:
+    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         return table2.render(source.store, timing, output)[1]
 
-    return Item(table2.NAME, found, render)
+    return Exhibit(table2.NAME, found, render)
 
 
 def _one(run: Hashable, is_there: bool) -> frozenset[Hashable]:
@@ -136,21 +136,21 @@ ITEMS = (
 """Every table and figure, the paper's budget and the quick one apart."""
 
 
-def sources(output: Path, warn: Callable[[str], None]) -> list[Source]:
+def sources(output: Path, warn: Callable[[str], None]) -> list[RecordSource]:
     """Returns where to look for records, in this order: a folder, then the reference run.
 
     Args:
         output: The folder.
-        warn: Told of every damaged record.
+        warn: Called with a line about every damaged record.
     """
-    reference = Source(REFERENCE, Store(verification.REFERENCE, warn))
+    reference = RecordSource(REFERENCE, Store(verification.REFERENCE, warn))
     if output.resolve() == verification.REFERENCE.resolve():
         return [reference]
-    return [Source(OWN, Store(output, warn)), reference]
+    return [RecordSource(OWN, Store(output, warn)), reference]
 
 
 def draw(
-    items: Sequence[Item], among: Sequence[Source], output: Path, figures: Path
+    items: Sequence[Exhibit], among: Sequence[RecordSource], output: Path, figures: Path
 ) -> list[Drawn]:
     """Draws every item that has records, each from one source alone.
 
@@ -176,7 +176,7 @@ def draw(
     return drawn
 
 
-def judge(among: Sequence[Source], output: Path) -> tuple[str, Drawn]:
+def judge(among: Sequence[RecordSource], output: Path) -> tuple[str, Drawn]:
     """Writes what holds, claim by claim, each from one source alone.
 
     Returns:

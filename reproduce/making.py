@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 DONE, FAILED = 0, 1
-_ILLUSTRATIONS = (*landscapes.FIGURES, gaussians.FIGURE)
 
 JobsOf = Callable[[Mapping[str, Any]], list[Job]]
 """Takes how a process executes to runs; pickles."""
@@ -57,7 +56,8 @@ def everything(
         training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
         for one in TRAINING
     ]
-    builders: list[JobsOf] = [measured, *map(illustration_jobs, _ILLUSTRATIONS), *trained]
+    illustrated = map(illustration_jobs, (*landscapes.FIGURES, gaussians.FIGURE))
+    builders: list[JobsOf] = [measured, *illustrated, *trained]
     jobs = chain.from_iterable(build(execution) for build in builders)
     return list({job.run.key: job for job in jobs}.values())
 

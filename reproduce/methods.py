@@ -115,8 +115,8 @@ def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
             own = _RECORDED[type(optimizer.solver)]
         case _:
             return {}
-    told = optimizer.diagnostics
-    return {name: told[name] for name in (*_RECORDED_OF_ALL, *own)}
+    found = optimizer.diagnostics
+    return {name: found[name] for name in (*_RECORDED_OF_ALL, *own)}
 
 
 def raise_failure(optimizer: keras.optimizers.Optimizer) -> None:

@@ -65,7 +65,7 @@ def run_missing(
         jobs: What to make, in this order.
         store: Where the records are.
         processes: At most so many runs at a time.
-        watcher: Told what happens.
+        watcher: Its methods are called as runs begin, advance and end.
 
     Returns:
         What became of each job.

@@ -120,7 +120,7 @@ class Store:
 
     Args:
         folder: Made when first written to.
-        warn: Told of every damaged record, in a line.
+        warn: Called with a line about every damaged record.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:

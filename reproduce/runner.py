@@ -13,7 +13,7 @@ from reproduce.storage import StorageError
 POLL_SECONDS = 1.0
 
 Report = Callable[[int], None]
-"""Told how many steps of a run are done."""
+"""Called with the number of steps of a run that are done."""
 
 Outcome = tuple[Mapping[str, Any], Mapping[str, Any]]
 """A run's result, which has a `status`, and its timings."""
@@ -35,7 +35,7 @@ class Job:
 
 
 class Watcher(Protocol):
-    """Who is told what happens."""
+    """Whose methods are called as runs begin, advance and end."""
 
     def reused(self, job: Job) -> None:
         """The record was there."""
@@ -97,7 +97,7 @@ def run_missing(
         jobs: What to make, in this order.
         store: Where the records are.
         environment: Recorded with every run.
-        watcher: Told what happens.
+        watcher: Its methods are called as runs begin, advance and end.
 
     Returns:
         What became of each job.
@@ -129,7 +129,7 @@ def attempt(job: Job, store: Store, environment: Mapping[str, Any], watcher: Wat
         job: What to make.
         store: Where the records are.
         environment: Recorded with the run.
-        watcher: Told what happens.
+        watcher: Its methods are called as runs begin, advance and end.
 
     Returns:
         What became of it; `BUSY` if another process is making it.

@@ -1,4 +1,4 @@
-"""What the records of a comparison say, row by row; the only door from records to rendering."""
+"""What the records of a comparison say, row by row; rendering reads records through it alone."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """A method's runs.
 
     Args:
@@ -130,14 +130,14 @@ class Panel:
     """
 
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     columns: tuple[int, ...] = ()
     published: Published = field(default_factory=dict)
     first: int = 0
     accuracy: tuple[float, float] = (0.0, 1.0)
     switch: int = 0
 
-    def updates(self, row: Row) -> list[int]:
+    def updates(self, row: MethodRow) -> list[int]:
         """Returns the updates at which a row is shown: SGD's own part as SGD alone."""
         start = self.first if row.method == "sgd" else max(self.first, self.switch)
         return [update for update in row.updates() if update >= start]
@@ -158,7 +158,7 @@ def summarise(
     comparison: Comparison,
     seeds: Sequence[int] | None,
     subspace: str | bool = "auto",
-) -> list[Row]:
+) -> list[MethodRow]:
     """Returns a comparison's rows.
 
     Where a run was made in several ways (with other numbers of threads), the first in the order
@@ -185,9 +185,9 @@ def _by_seed(records: Sequence[Record], name: str, comparison: Comparison) -> di
     return {record.run.seed: record for record in reversed(fitting)}
 
 
-def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> Row:
+def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> MethodRow:
     kept = {seed: runs[seed] for seed in seeds if seed in runs}
-    return Row(
+    return MethodRow(
         name=name,
         method=method,
         seeds=seeds,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from reproduce import readings, storage
 from reproduce.protocols import Case, Comparison, Panels, spelled
-from reproduce.summary import Budget, Panel, Published, Row, centre, spread
+from reproduce.summary import Budget, MethodRow, Panel, Published, centre, spread
 
 
 def published_row(name: str, published: Published) -> Mapping[int, float]:
@@ -17,7 +17,7 @@ def published_row(name: str, published: Published) -> Mapping[int, float]:
 
 
 def accuracy_frame(
-    rows: Sequence[Row], published: Published, comparison: Comparison, budget: Budget
+    rows: Sequence[MethodRow], published: Published, comparison: Comparison, budget: Budget
 ) -> pd.DataFrame:
     """Returns the table in long form, a line for each method and update, numbers unrounded."""
     lines = [
@@ -30,7 +30,7 @@ def accuracy_frame(
 
 def accuracy_markdown(
     title: str,
-    rows: Sequence[Row],
+    rows: Sequence[MethodRow],
     published: Published,
     comparison: Comparison,
     budget: Budget,
@@ -146,7 +146,7 @@ def _panel_lines(panel: Panel, columns: Sequence[int]) -> list[list[str]]:
 
 
 def _line(
-    row: Row, case: Case, update: int, published: float | None, budget: Budget
+    row: MethodRow, case: Case, update: int, published: float | None, budget: Budget
 ) -> dict[str, object]:
     values = row.at(update)
     ours = centre(values)
@@ -167,7 +167,9 @@ def _line(
     }
 
 
-def _lines(row: Row, columns: Sequence[int], published: Mapping[int, float]) -> list[list[str]]:
+def _lines(
+    row: MethodRow, columns: Sequence[int], published: Mapping[int, float]
+) -> list[list[str]]:
     paper = [f"{published[update]:.2f}" if update in published else "-" for update in columns]
     ours = [_cell(row, update) for update in columns]
     difference = [_difference(row, update, published.get(update)) for update in columns]
@@ -178,7 +180,7 @@ def _lines(row: Row, columns: Sequence[int], published: Mapping[int, float]) -> 
     ]
 
 
-def _cell(row: Row, update: int) -> str:
+def _cell(row: MethodRow, update: int) -> str:
     values = row.at(update)
     deviation = spread(values)
     numbers = [f"{centre(values):.3f}"] if values else []
@@ -189,12 +191,12 @@ def _cell(row: Row, update: int) -> str:
     return " ".join([*numbers, f"({', '.join(lost)})" if lost else ""]).strip() or "missing"
 
 
-def _difference(row: Row, update: int, published: float | None) -> str:
+def _difference(row: MethodRow, update: int, published: float | None) -> str:
     ours = centre(row.at(update))
     return "-" if ours is None or published is None else f"{ours - published:+.3f}"
 
 
-def _notes(rows: Sequence[Row], comparison: Comparison) -> str:
+def _notes(rows: Sequence[MethodRow], comparison: Comparison) -> str:
     shown = " ".join(map(str, rows[0].seeds)) or "none yet"
     environments = sorted({text for row in rows for text in row.environments})
     notes = [
@@ -208,7 +210,7 @@ def _notes(rows: Sequence[Row], comparison: Comparison) -> str:
     return "\n".join(f"- {note}" for note in notes)
 
 
-def _runs(row: Row) -> str:
+def _runs(row: MethodRow) -> str:
     missing = [f"missing: seed {seed}" for seed in row.missing]
     diverged = [f"diverged: seed {seed} at update {at}" for seed, at in row.diverged.items()]
     done = f"{row.title}: {len(row.curves)} of {len(row.seeds)} runs"

@@ -39,7 +39,7 @@ DIFFERS, MISSING = "DIFFERS", "no reference record"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Recomputed:
     """A recomputed run beside the reference.
 
     Args:
@@ -69,7 +69,7 @@ def is_verified(job: Job) -> bool:
     return run.experiment == gaussians.NAME
 
 
-def compare(ours: Record, reference: Store) -> Comparison:
+def compare(ours: Record, reference: Store) -> Recomputed:
     """Returns how a recomputed record stands to the reference.
 
     With equal machine, versions and threads the bytes must be equal. Otherwise numbers must be
@@ -81,20 +81,20 @@ def compare(ours: Record, reference: Store) -> Comparison:
     """
     theirs = _counterpart(ours, reference)
     if theirs is None:
-        return Comparison(ours.run.label, MISSING)
+        return Recomputed(ours.run.label, MISSING)
     if ours.text() == theirs.text():
-        return Comparison(ours.run.label, IDENTICAL)
+        return Recomputed(ours.run.label, IDENTICAL)
     if ours.run == theirs.run and ours.environment == theirs.environment:
-        return Comparison(ours.run.label, DIFFERS, "not the same bytes with equal versions")
+        return Recomputed(ours.run.label, DIFFERS, "not the same bytes with equal versions")
     found = _differences(ours.result, theirs.result, "")
     worst = max(found, key=lambda one: one.excess, default=None)
     if worst is None:
-        return Comparison(ours.run.label, WITHIN, "equal results; run with other versions")
+        return Recomputed(ours.run.label, WITHIN, "equal results; run with other versions")
     detail = f"{worst.place}: {worst.ours} against {worst.theirs}"
-    return Comparison(ours.run.label, DIFFERS if worst.excess > 1.0 else WITHIN, detail)
+    return Recomputed(ours.run.label, DIFFERS if worst.excess > 1.0 else WITHIN, detail)
 
 
-def markdown(compared: Sequence[Comparison]) -> str:
+def markdown(compared: Sequence[Recomputed]) -> str:
     """Returns the table for reading."""
     cells = [[one.label, one.verdict, one.detail] for one in compared]
     header = ["run", "against the reference", "largest difference"]

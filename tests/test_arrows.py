@@ -52,7 +52,7 @@ RULES = (
     Rule("kernels use no optimizer", whose=LAYERS[2], never=above(2)),
     Rule("optimizers use no callback", whose=LAYERS[3], never=above(3)),
     Rule(
-        "no part of the library goes through its front door",
+        "no part of the library imports the public package",
         whose=("lerh_tf",),
         never=("lerh_tf.__init__",),
         but=("lerh_tf.__init__",),

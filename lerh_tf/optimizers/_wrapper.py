@@ -131,7 +131,7 @@ class Wrapper(keras.optimizers.Optimizer):
         """Version of the format and whose state it is: others are not loaded."""
 
     def save_own_variables(self, store: Any) -> None:
-        """Writes the state by name, also what still waits for `build`."""
+        """Writes the state by name, also what `build` will restore."""
         values = {name: variable.numpy() for name, variable in self.state.items()}
         for name, value in {**self._pending, **values}.items():
             store[name] = value
@@ -166,7 +166,7 @@ class Wrapper(keras.optimizers.Optimizer):
         return ""
 
     def _restore(self, values: Mapping[str, Any]) -> None:
-        """Gives each variable its value; those without one wait for `build`."""
+        """Gives each variable its value; those not yet made get theirs in `build`."""
         state = self.state
         # `fit` may build while it traces, where an assignment would be lost.
         with tf.init_scope():

@@ -70,7 +70,7 @@ def races(
         samples: Samples per weight update, as in Table 1.
         repetitions: Turns of each.
         data: MNIST.
-        report: Told of every kernel that begins.
+        report: Called with the name of every kernel that begins.
     """
     comparison = TABLE1.with_budget(samples=samples).with_methods(chosen)
     batch = _minibatch(data)

@@ -25,8 +25,8 @@ class Evidence:
     """
 
     trained: Sequence[Record]
-    theory: Sequence[table.Row] = ()
-    timed: Sequence[table2.Row] = ()
+    theory: Sequence[table.StatementRow] = ()
+    timed: Sequence[table2.TimedRow] = ()
     asked: set[Case] = field(default_factory=set)
 
     @classmethod

@@ -10,6 +10,7 @@ from reproduce.experiments import table1
 from reproduce.protocols import VARIANTS
 from reproduce.summary import TITLES
 from reproduce.theory import claims as statements
+from reproduce.theory.statement import HOLDS, MISSING, Statement
 
 ACCURACY_BOUND = 0.05
 """How far a mean accuracy may be from the paper's single run on 1000 images."""
@@ -24,8 +25,8 @@ def _statements(
     number: int,
     statement: str,
     place: str,
-    among: Sequence[statements.Claim],
-    key: Callable[[statements.Claim], str],
+    among: Sequence[Statement],
+    key: Callable[[Statement], str],
     keys: tuple[str, ...],
 ) -> Claim:
     """Bundles statements of the theorems' table.
@@ -42,9 +43,9 @@ def _statements(
 
     def judge(evidence: Evidence) -> Judgement:
         rows = [row for row in evidence.theory if (row.statement, row.place) in wanted]
-        if not rows or any(row.verdict == statements.MISSING for row in rows):
+        if not rows or any(row.verdict == MISSING for row in rows):
             raise MissingError
-        kept = [row.verdict == statements.HOLDS for row in rows]
+        kept = [row.verdict == HOLDS for row in rows]
         return Judgement(f"{sum(kept)} of {len(rows)} statements hold", all(kept))
 
     return Claim(

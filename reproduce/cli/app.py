@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from reproduce import checks, readings
+from reproduce.arguments import integers_only, several
 from reproduce.cli.options import (
     Copying,
     Data,
@@ -16,10 +17,8 @@ from reproduce.cli.options import (
     Measuring,
     Output,
     Threads,
-    Training,
+    TrainingOptions,
     check,
-    integers_only,
-    several,
     usage_errors,
 )
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
@@ -66,7 +65,7 @@ def table1(
     samples: Annotated[int | None, integers_only] = None,
     updates: Annotated[int | None, integers_only] = None,
     reading: Annotated[list[str] | None, several, _explained] = None,
-    options: Training = Training(),
+    options: TrainingOptions = TrainingOptions(),
 ) -> int:
     """Train by each method, print Table 1 beside the paper's, draw Figure 4.
 
@@ -85,7 +84,7 @@ def table1(
 
 
 def _training_command(name: str) -> Callable[..., int]:
-    def command(*, options: Training = Training()) -> int:
+    def command(*, options: TrainingOptions = TrainingOptions()) -> int:
         check(options)
         return _train(name, None, options)
 
@@ -285,7 +284,7 @@ def benchmark(
     return 0
 
 
-def _train(name: str, protocol: Comparison | None, options: Training) -> int:
+def _train(name: str, protocol: Comparison | None, options: TrainingOptions) -> int:
     """Makes an experiment's runs and prints its table; `None`: its own protocol."""
     from reproduce import commands, making
 

@@ -7,8 +7,8 @@ from types import FrameType
 
 from cyclopts import CycloptsError
 
+from reproduce.arguments import UsageError
 from reproduce.cli.app import app
-from reproduce.cli.options import UsageError
 
 FAILED, USAGE = 1, 2
 _SIGNALLED = 128

@@ -1,14 +1,15 @@
 """The options that commands share, each said once, and the rules of their values."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
 from reproduce import checks
+from reproduce.arguments import UsageError, integers_only, several, single
 from reproduce.environment import DEFAULT_THREADS
 from reproduce.protocols import SUBSPACES, spelled
 
@@ -18,29 +19,6 @@ _SEEDS = (0, 1, 2)
 _QUICK_SEEDS = (0,)
 
 SPELLED_SUBSPACES = {spelled(value): value for value in SUBSPACES}
-
-
-class UsageError(Exception):
-    """An argument's value breaks its rule."""
-
-
-def _integers(kind: object, tokens: Sequence[Token]) -> int | list[int]:
-    # Cyclopts itself would round 1.5.
-    values = [_integer(token) for token in tokens]
-    return values if kind == list[int] else values[0]
-
-
-def _integer(token: Token) -> int:
-    try:
-        return int(token.value)
-    except ValueError:
-        name = (token.keyword or "").removeprefix("--")
-        raise UsageError(f"`{name}` must be an integer. Received: {token.value}") from None
-
-
-several = Parameter(consume_multiple=True, negative=(), show_default=False)
-single = Parameter(negative=(), show_default=False)
-integers_only = Parameter(negative=(), show_default=False, converter=_integers)
 
 
 @Parameter(name="*")
@@ -129,7 +107,7 @@ class Seeds:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Budget(Seeds):
+class BudgetOptions(Seeds):
     """What is run, and at which budget.
 
     Args:
@@ -152,7 +130,7 @@ class Copying(Output, Threads, Seeds):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Measuring(Output, Jobs, Budget):
+class Measuring(Output, Jobs, BudgetOptions):
     """Everything about runs that need no data."""
 
 
@@ -164,7 +142,7 @@ class Making(Data, Drawing, Measuring):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Training(Making):
+class TrainingOptions(Making):
     """Everything about training runs.
 
     Args:

@@ -88,5 +88,5 @@ def views(shown: Sequence[Panel]) -> list[Panel]:
 jobs = panels.jobs
 recorded = panels.recorded
 render = partial(
-    panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3), views=views
+    panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3), views=views
 )

@@ -55,4 +55,4 @@ _NOTES = (
 
 jobs = panels.jobs
 recorded = panels.recorded
-render = partial(panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES))
+render = partial(panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES))

@@ -57,4 +57,4 @@ _NOTES = (
 
 jobs = panels.jobs
 recorded = panels.recorded
-render = partial(panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3))
+render = partial(panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3))

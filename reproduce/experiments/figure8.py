@@ -18,7 +18,7 @@ TITLE = "Figure 8"
 
 
 @dataclass(frozen=True)
-class Scoping:
+class ScopedMethod:
     """tau(k) = tau0 / (1 + tau1)^k at weight update k = 0, 1, ..., Section 6.5.1's schedule.
 
     Args:
@@ -35,12 +35,12 @@ class Scoping:
 
 
 SCOPINGS = {
-    "τ = 0.01": Scoping(0.01),
-    "τ = 1.5": Scoping(1.5),
+    "τ = 0.01": ScopedMethod(0.01),
+    "τ = 1.5": ScopedMethod(1.5),
     # Not stated: tau1 such that tau would be 1.5 at k = 500, after the last update (R11).
-    "τ: 0.01 → 1.5": Scoping(0.01, -0.00997),
+    "τ: 0.01 → 1.5": ScopedMethod(0.01, -0.00997),
     # The text's tau0 and tau1, which end at 0.0105; the caption has 1.5 -> 0.001 (R11).
-    "τ: 1.5 → 0.01": Scoping(1.5, 0.01),
+    "τ: 1.5 → 0.01": ScopedMethod(1.5, 0.01),
 }
 """The panels of Figure 8."""
 
@@ -48,7 +48,7 @@ SCOPINGS = {
 def protocol(training: Training, samples: int) -> Panels:
     """Returns a panel per schedule: SGD, and SGLD in both readings of its noise."""
 
-    def methods(scoping: Scoping) -> Comparison:
+    def methods(scoping: ScopedMethod) -> Comparison:
         printed = LocalEntropyBySGLD(scoping.tau0, samples, tau1=scoping.tau1)
         linear = LocalEntropyBySGLD(
             scoping.tau0, samples, tau1=scoping.tau1, **VARIANTS["sgld-linear"]
@@ -76,4 +76,4 @@ _NOTES = (
 
 jobs = panels.jobs
 recorded = panels.recorded
-render = partial(panels.render, panels.Item(NAME, TITLE, PROTOCOL, QUICK, _NOTES))
+render = partial(panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES))

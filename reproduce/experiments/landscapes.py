@@ -27,7 +27,7 @@ _SAME = 1e-3
 
 
 @dataclass(frozen=True)
-class Landscape:
+class LandscapeFigure:
     """What one of the two figures shows; the paper's captions describe it in words only.
 
     Args:
@@ -57,15 +57,15 @@ class Landscape:
         return dataclasses.asdict(self) | {"cut": [list(end) for end in self.cut]}
 
 
-FIGURES: Mapping[str, Landscape] = {
-    "figure1": Landscape(
+FIGURES: Mapping[str, LandscapeFigure] = {
+    "figure1": LandscapeFigure(
         "sharp_and_wide", "local_entropy", 0.06, 2.2, 101, ((-1.9, -0.7), (2.1, 1.3))
     ),
-    "figure2": Landscape("textured", "heat", 0.02, 2.2, 101, ((-2.1, -1.26), (2.1, 1.26))),
+    "figure2": LandscapeFigure("textured", "heat", 0.02, 2.2, 101, ((-2.1, -1.26), (2.1, 1.26))),
 }
 
 
-def jobs(figures: Mapping[str, Landscape], execution: Mapping[str, Any]) -> list[Job]:
+def jobs(figures: Mapping[str, LandscapeFigure], execution: Mapping[str, Any]) -> list[Job]:
     """Returns one run per figure; nothing is drawn at random, so the seed is always 0.
 
     Args:
@@ -82,7 +82,7 @@ def jobs(figures: Mapping[str, Landscape], execution: Mapping[str, Any]) -> list
     ]
 
 
-def run(shown: Landscape, report: Report) -> Outcome:
+def run(shown: LandscapeFigure, report: Report) -> Outcome:
     """Computes the functions on the grid and along the cut, and their minima.
 
     Returns:
@@ -123,7 +123,7 @@ def run(shown: Landscape, report: Report) -> Outcome:
 
 
 def render(
-    records: Sequence[Record], name: str, figures: Mapping[str, Landscape], folder: Path
+    records: Sequence[Record], name: str, figures: Mapping[str, LandscapeFigure], folder: Path
 ) -> list[Path]:
     """Draws one of the figures from its record.
 
@@ -140,12 +140,14 @@ def render(
     return [] if record is None else figure.draw(name, record, folder / name)
 
 
-def has_records(records: Sequence[Record], name: str, figures: Mapping[str, Landscape]) -> bool:
+def has_records(
+    records: Sequence[Record], name: str, figures: Mapping[str, LandscapeFigure]
+) -> bool:
     """Whether any record is of this figure."""
     return _record(records, name, figures[name]) is not None
 
 
-def _record(records: Sequence[Record], name: str, shown: Landscape) -> Record | None:
+def _record(records: Sequence[Record], name: str, shown: LandscapeFigure) -> Record | None:
     for record in records:
         if record.run.case == name and record.run.settings == shown.configuration():
             return record
@@ -175,7 +177,7 @@ def _minima(values: Values, grid: "Array") -> "Array":
     return np.stack(found)[np.argsort([height for _, _, height in found])]
 
 
-def _witness_error(shown: Landscape, functions: Mapping[str, Values]) -> float:
+def _witness_error(shown: LandscapeFigure, functions: Mapping[str, Values]) -> float:
     import numpy as np
 
     from lerh_tf.oracles import Landscape as Oracle

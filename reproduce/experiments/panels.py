@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Item:
+class PanelFigure:
     """What is shown, beside the numbers.
 
     Args:
@@ -82,7 +82,7 @@ def summarised(
 
 
 def render(
-    item: Item,
+    item: PanelFigure,
     records: Sequence[Record],
     protocol: Panels,
     seeds: Sequence[int] | None,

@@ -67,7 +67,7 @@ QUICK = Timing({"auto": 5, "false": 2})
 
 
 @dataclass(frozen=True)
-class Row:
+class TimedRow:
     """A method, with one way of sampling.
 
     Args:
@@ -138,13 +138,13 @@ def has_records(store: Store, timing: Timing) -> bool:
     return bool(_records(store, timing))
 
 
-def rows(store: Store, timing: Timing) -> list[Row]:
+def rows(store: Store, timing: Timing) -> list[TimedRow]:
     """Returns every row, those without a record marked as missing."""
     found = _records(store, timing)
     return [_row(name, found.get(name), store) for name in timing.cases()]
 
 
-def ratio(row: Row, lines: Sequence[Row]) -> float | None:
+def ratio(row: TimedRow, lines: Sequence[TimedRow]) -> float | None:
     """Returns how many times SGD's seconds a row takes."""
     sgd = next(line.seconds for line in lines if line.method == "sgd")
     return row.seconds / sgd if row.seconds and sgd else None
@@ -165,10 +165,10 @@ def _records(store: Store, timing: Timing) -> dict[str, Record]:
     return found
 
 
-def _row(name: str, record: Record | None, store: Store) -> Row:
+def _row(name: str, record: Record | None, store: Store) -> TimedRow:
     method, _, kernels = name.partition(".")
     measured = {} if record is None else store.timings(record.run) or {}
-    return Row(
+    return TimedRow(
         method,
         kernels,
         measured.get("median_update_seconds"),
@@ -185,7 +185,7 @@ def _environment(record: Record) -> str:
     )
 
 
-def _frame(lines: Sequence[Row], ran_on: Sequence[str]) -> pd.DataFrame:
+def _frame(lines: Sequence[TimedRow], ran_on: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             **vars(line),
@@ -198,7 +198,7 @@ def _frame(lines: Sequence[Row], ran_on: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def _markdown(lines: Sequence[Row], ran_on: Sequence[str], *, is_full: bool) -> str:
+def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool) -> str:
     header = ["method", "kernels", "seconds", "ratio to SGD", "first update", "updates"]
     header += ["paper's seconds", "paper's ratio"]
     cells = [

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from reproduce import tables
 from reproduce.figures import style
-from reproduce.summary import Budget, Panel, Row, centre, spread
+from reproduce.summary import Budget, MethodRow, Panel, centre, spread
 
 _SINGLE = (5.5, 4.2)
 _WIDTH, _HEIGHT, _MARGIN = 5.5, 2.6, 0.6  # about the width of a one-column page's text
@@ -67,7 +67,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.axvline(panel.switch, color="0.35", linewidth=0.9, linestyle=":", label="end of SGD")
 
 
-def _draw_row(axes: Axes, row: Row, updates: Sequence[int], look: Mapping[str, Any]) -> None:
+def _draw_row(axes: Axes, row: MethodRow, updates: Sequence[int], look: Mapping[str, Any]) -> None:
     means = [centre(row.at(update)) or 0.0 for update in updates]
     deviations = [spread(row.at(update)) or 0.0 for update in updates]
     axes.plot(updates, means, label=_label(row), **look)
@@ -81,7 +81,7 @@ def _draw_row(axes: Axes, row: Row, updates: Sequence[int], look: Mapping[str, A
             axes.plot(last, end, marker="x", color=look["color"], clip_on=False)
 
 
-def _draw_published(axes: Axes, row: Row, panel: Panel) -> None:
+def _draw_published(axes: Axes, row: MethodRow, panel: Panel) -> None:
     reached = max(row.updates(), default=0)
     points = {
         update: accuracy
@@ -96,7 +96,7 @@ def _draw_published(axes: Axes, row: Row, panel: Panel) -> None:
     )
 
 
-def _label(row: Row) -> str:
+def _label(row: MethodRow) -> str:
     count = len(row.curves)
     diverged = [f"{len(row.diverged)} of {count} diverged"] if row.diverged else []
     missing = [f"{len(row.missing)} of {len(row.seeds)} missing"] if row.missing else []

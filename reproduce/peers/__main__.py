@@ -7,12 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, CycloptsError, Parameter, Token
+from cyclopts import App, CycloptsError
 
 from reproduce import checks
+from reproduce.arguments import UsageError, integers_only, several, single
 from reproduce.peers.processes import WorkerError
 from reproduce.peers.results import Results
-from reproduce.peers.session import Plan, Session
+from reproduce.peers.session import RacePlan, Session
 from reproduce.peers.systems import SYSTEMS
 
 if TYPE_CHECKING:
@@ -23,25 +24,6 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 _OUTPUT, _QUICK_OUTPUT, _FIGURES = Path("results/peers"), Path("results/peers-quick"), "figures"
 _REPEATS, _QUICK_REPEATS = 9, 2
 _THREADS = 2
-
-_several = Parameter(consume_multiple=True, negative=(), show_default=False)
-_single = Parameter(negative=(), show_default=False)
-
-
-class UsageError(Exception):
-    """An argument's value breaks its rule."""
-
-
-def _integer(kind: object, tokens: Sequence[Token]) -> int:
-    # Cyclopts itself would round 1.5.
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        name = (tokens[0].keyword or "").removeprefix("--")
-        raise UsageError(f"`{name}` must be an integer. Received: {tokens[0].value}") from None
-
-
-_integer_only = Parameter(negative=(), show_default=False, converter=_integer)
 
 app = App(
     name="python -m reproduce.peers",
@@ -59,15 +41,15 @@ app = App(
 @app.default
 def peers(
     *,
-    systems: Annotated[list[str] | None, _several] = None,
+    systems: Annotated[list[str] | None, several] = None,
     curves: bool = True,
-    quick: Annotated[bool, _single] = False,
-    synthetic: Annotated[bool, _single] = False,
-    threads: Annotated[int, _integer_only] = _THREADS,
-    repeats: Annotated[int | None, _integer_only] = None,
-    output: Annotated[Path | None, _single] = None,
-    figures_dir: Annotated[Path | None, _single] = None,
-    data_dir: Annotated[Path | None, _single] = None,
+    quick: Annotated[bool, single] = False,
+    synthetic: Annotated[bool, single] = False,
+    threads: Annotated[int, integers_only] = _THREADS,
+    repeats: Annotated[int | None, integers_only] = None,
+    output: Annotated[Path | None, single] = None,
+    figures_dir: Annotated[Path | None, single] = None,
+    data_dir: Annotated[Path | None, single] = None,
 ) -> int:
     """Check, race and measure.
 
@@ -87,7 +69,7 @@ def peers(
     _check(chosen, threads, repeats)
     folder = output or (_QUICK_OUTPUT if quick else _OUTPUT)
     figures = figures_dir or (Path(_FIGURES) if folder == _OUTPUT else folder / _FIGURES)
-    plan = Plan(chosen, quick, synthetic, threads, repeats)
+    plan = RacePlan(chosen, quick, synthetic, threads, repeats)
     session = Session(plan, Results(folder, _say), cache(lambda: _mnist(data_dir)), _say)
     return _run(session, folder, figures, curves=curves)
 

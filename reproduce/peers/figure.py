@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from reproduce import paper
 from reproduce.figures import style
-from reproduce.peers.rows import Row
+from reproduce.peers.rows import RaceRow
 from reproduce.peers.systems import SYSTEMS
 from reproduce.peers.work import ALGORITHMS
 
@@ -20,7 +20,7 @@ _MB = 1e6
 _PEER = "#808080"
 
 
-def draw_race(found: Sequence[Row], caption: str, stem: Path) -> list[Path]:
+def draw_race(found: Sequence[RaceRow], caption: str, stem: Path) -> list[Path]:
     """Draws a line per system, log seconds per update along it, into `stem.png` and `stem.pdf`.
 
     Dots are medians, bars quartiles, hollow diamonds the paper's own seconds.
@@ -92,7 +92,7 @@ def _draw_heading(axes: Axes, line: int, algorithm: str) -> None:
     axes.axhline(line - 0.5, color="0.8", linewidth=0.6)
 
 
-def _draw_row(axes: Axes, line: int, row: Row) -> None:
+def _draw_row(axes: Axes, line: int, row: RaceRow) -> None:
     lower, upper = row.quartiles
     colour = _colour(row.system)
     # The plain kernels keep the colour and lose the filling.

@@ -45,7 +45,7 @@ def race(
         works: the update, by algorithm.
         problem: weights and minibatch of all.
         measure: how.
-        say: told of each step, in a line.
+        say: called with a line about each step.
     """
     with TemporaryDirectory() as folder, ExitStack() as stack:
         path = Path(folder, "problem.npz")

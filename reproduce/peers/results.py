@@ -22,7 +22,7 @@ class Results:
 
     Args:
         folder: made when first written to.
-        say: told of each measurement, in a line.
+        say: called with a line about each measurement.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]):

@@ -12,7 +12,7 @@ from reproduce.peers.work import ALGORITHMS
 
 
 @dataclass(frozen=True)
-class Row:
+class RaceRow:
     """One system in the race.
 
     Args:
@@ -72,7 +72,7 @@ def rows(
     races: Mapping[str, Mapping[str, Any]],
     sizes: Mapping[str, str],
     agreements: Mapping[str, Mapping[str, Any]],
-) -> list[Row]:
+) -> list[RaceRow]:
     """Returns the rows of all races, by algorithm; SGD, which ran in each, is pooled.
 
     Args:
@@ -98,7 +98,7 @@ def rows(
     return found
 
 
-def fastest_peers(found: Sequence[Row]) -> dict[str, str]:
+def fastest_peers(found: Sequence[RaceRow]) -> dict[str, str]:
     """Returns the fastest system that is not this library, by algorithm."""
     fastest: dict[str, str] = {}
     for row in sorted(found, key=lambda row: row.median):
@@ -107,7 +107,7 @@ def fastest_peers(found: Sequence[Row]) -> dict[str, str]:
     return fastest
 
 
-def race_frame(found: Sequence[Row]) -> pd.DataFrame:
+def race_frame(found: Sequence[RaceRow]) -> pd.DataFrame:
     """Returns the race in long form, numbers unrounded."""
     return pd.DataFrame([_line(row) for row in found])
 
@@ -128,8 +128,8 @@ def _row(
     results: Sequence[Mapping[str, Any]],
     ours: Mapping[str, Any] | None,
     agreements: Mapping[str, Mapping[str, Any]],
-) -> Row:
-    return Row(
+) -> RaceRow:
+    return RaceRow(
         system=system,
         size=size,
         seconds=[value for result in results for value in result["seconds"]],
@@ -143,7 +143,7 @@ def _row(
     )
 
 
-def _line(row: Row) -> dict[str, object]:
+def _line(row: RaceRow) -> dict[str, object]:
     lower, upper = row.quartiles
     return {
         "algorithm": row.algorithm,

@@ -11,7 +11,7 @@ from reproduce.peers.curves import BATCH, HIDDEN, Point
 from reproduce.peers.problem import Array, Problem, mnist_minibatch, random_minibatch
 from reproduce.peers.race import Measure, race
 from reproduce.peers.results import Results
-from reproduce.peers.rows import Row, fastest_peers, rows
+from reproduce.peers.rows import RaceRow, fastest_peers, rows
 from reproduce.peers.systems import SYSTEMS
 from reproduce.peers.work import ALGORITHMS, PAPER, QUICK, Work
 
@@ -23,7 +23,7 @@ _LONGEST_UPDATE = {True: 600.0, False: 60.0}
 
 
 @dataclass(frozen=True)
-class Plan:
+class RacePlan:
     """What to measure.
 
     Args:
@@ -58,12 +58,12 @@ class Session:
         plan: what to measure.
         results: where measurements lie.
         mnist: loads MNIST; called only if it is needed.
-        say: told of each step, in a line.
+        say: called with a line about each step.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RacePlan,
         results: Results,
         mnist: Callable[[], "Mnist"],
         say: Callable[[str], None],
@@ -78,7 +78,7 @@ class Session:
         return {system: self._agreement(system) for system in self._plan.systems}
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RaceRow]:
         """The race of each algorithm, with what the checks found."""
         agreements, works = self.agreements, self._plan.works
         algorithms = {SYSTEMS[system].algorithm for system in self._plan.systems}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from reproduce import paper, tables
 from reproduce.peers import agreement
-from reproduce.peers.rows import Row, curve_frame, race_frame
+from reproduce.peers.rows import RaceRow, curve_frame, race_frame
 from reproduce.peers.systems import SYSTEMS
 from reproduce.peers.work import ALGORITHMS
 
@@ -17,7 +17,7 @@ _MB = 1e6
 _AXES = {"samples": "samples", "batch": "batch size", "hidden": "hidden width"}
 
 
-def race_markdown(found: Sequence[Row], caption: str) -> str:
+def race_markdown(found: Sequence[RaceRow], caption: str) -> str:
     """Returns the race for reading.
 
     Args:
@@ -42,7 +42,7 @@ def curves_markdown(points: Sequence[Mapping[str, Any]], caption: str) -> str:
     return "\n\n".join([*parts, _list([f"{caption}.", *_curve_notes(points)])]) + "\n"
 
 
-def write_race(text: str, found: Sequence[Row], folder: Path) -> list[Path]:
+def write_race(text: str, found: Sequence[RaceRow], folder: Path) -> list[Path]:
     """Writes `race.md` and `race.csv`; returns their paths."""
     return tables.write(text, race_frame(found), folder / "race")
 
@@ -52,13 +52,13 @@ def write_curves(text: str, points: Sequence[Mapping[str, Any]], folder: Path) -
     return tables.write(text, curve_frame(points), folder / "curves")
 
 
-def _race_lines(group: Sequence[Row], algorithm: str) -> list[dict[str, str]]:
+def _race_lines(group: Sequence[RaceRow], algorithm: str) -> list[dict[str, str]]:
     lines = [_race_line(row) for row in sorted(group, key=lambda row: row.median)]
     published = {"system": "paper, Table 2", "median s": f"{paper.TABLE2[algorithm]:.4f}"}
     return [*lines, {**dict.fromkeys(lines[0], ""), **published}]
 
 
-def _race_line(row: Row) -> dict[str, str]:
+def _race_line(row: RaceRow) -> dict[str, str]:
     lower, upper = row.quartiles
     return {
         "system": SYSTEMS[row.system].title,
@@ -71,7 +71,7 @@ def _race_line(row: Row) -> dict[str, str]:
     }
 
 
-def _agreement(row: Row) -> str:
+def _agreement(row: RaceRow) -> str:
     found = row.agreement
     if found is None:
         return "not checked"
@@ -81,7 +81,7 @@ def _agreement(row: Row) -> str:
     return f"{'yes' if found['agrees'] else '**NO**'} ({', '.join(values)})"
 
 
-def _race_notes(found: Sequence[Row]) -> list[str]:
+def _race_notes(found: Sequence[RaceRow]) -> list[str]:
     counts = sorted({len(row.seconds) for row in found})
     versions = {name: number for row in found for name, number in row.versions.items()}
     return [
@@ -97,7 +97,7 @@ def _race_notes(found: Sequence[Row]) -> list[str]:
     ]
 
 
-def _floor(row: Row) -> str:
+def _floor(row: RaceRow) -> str:
     assert row.floor is not None
     noise, products = (median(p[name] for p in row.floors) for name in ("noise", "products"))
     return (

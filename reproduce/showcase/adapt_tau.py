@@ -34,10 +34,10 @@ def report(data: "Mnist", seed: int, targets: tuple[float, ...], updates: int) -
         name = "fixed" if target is None else f"`AdaptTau({target:g})`"
         rows = {
             "accuracy": [f"{value:.3f}" for value in found.accuracy],
-            "tau": [f"{told['tau']:.3g}" for told in found.diagnostics],
+            "tau": [f"{update['tau']:.3g}" for update in found.diagnostics],
             "ESS / J": [
-                f"{told['effective_sample_size'] / METHOD.samples:.2f}"
-                for told in found.diagnostics
+                f"{update['effective_sample_size'] / METHOD.samples:.2f}"
+                for update in found.diagnostics
             ],
         }
         for label, cells in rows.items():

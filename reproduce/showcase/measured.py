@@ -70,8 +70,10 @@ class _Probe(keras.callbacks.Callback):
             return
         logits = np.asarray(self.model(self._images, training=False))
         self.found.accuracy.append(float((logits.argmax(1) == self._labels).mean()))
-        told = getattr(self.model.optimizer, "diagnostics", {})
-        self.found.diagnostics.append({**told, "tau": float(self.model.optimizer.learning_rate)})
+        diagnostics = getattr(self.model.optimizer, "diagnostics", {})
+        self.found.diagnostics.append(
+            {**diagnostics, "tau": float(self.model.optimizer.learning_rate)}
+        )
 
 
 def _pixels(images: Any, chosen: Any) -> Any:

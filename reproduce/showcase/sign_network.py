@@ -85,7 +85,7 @@ def report(settings: SignNetwork, data: "Mnist", seed: int) -> str:
     at = measured_at(settings)
     ours = run(settings, data, seed, gradient_free(settings, seed))
     sgd = run(settings, data, seed, keras.optimizers.SGD(settings.tau))
-    ess = [f"{told['effective_sample_size']:.0f}" for told in ours.diagnostics]
+    ess = [f"{update['effective_sample_size']:.0f}" for update in ours.diagnostics]
     lines = [
         ", ".join(f"{name} {value:g}" for name, value in asdict(settings).items())
         + f", seed {seed}",

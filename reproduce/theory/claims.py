@@ -1,72 +1,24 @@
 """The paper's statements, where each stands, and what decides it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from reproduce.theory.statement import AS_PRINTED, HOLDS, ROUNDING, Statement
 
-HOLDS, FAILS = "holds", "FAILS"
-AS_PRINTED = "not as printed"
-MISSING = "missing"
-
-_ROUNDING = 1e-10
 _IDENTITIES, _ALGORITHM_1, _ALGORITHM_2 = "identities", "algorithm1", "algorithm2"
 _READINGS, _STEPS, _MINIBATCHES = "readings", "growing-steps", "minibatches"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A statement that one number decides.
-
-    Args:
-        statement: In words.
-        place: Where in the paper.
-        part: The runs that measure it.
-        measure: The measure's name there.
-        worst: Which of the measured numbers decides: the largest, which must be at most `bound`,
-            or the smallest, which must be above it.
-        bound: The bound.
-        otherwise: The verdict where the bound is not kept.
-        verdict: The verdict where it is.
-    """
-
-    statement: str
-    place: str
-    part: str
-    measure: str
-    worst: Literal["largest", "smallest"]
-    bound: float = _ROUNDING
-    verdict: str = HOLDS
-    otherwise: str = FAILS
-
-    def number(self, values: Sequence[float]) -> float:
-        """Returns the number that decides."""
-        return max(values) if self.worst == "largest" else min(values)
-
-    def judge(self, values: Sequence[float]) -> str:
-        """Returns the verdict on the measured numbers; none means missing runs."""
-        if not values:
-            return MISSING
-        number = self.number(values)
-        kept = number <= self.bound if self.worst == "largest" else number > self.bound
-        return self.verdict if kept else self.otherwise
-
-    @property
-    def rule(self) -> str:
-        """The bound in signs."""
-        return f"{'≤' if self.worst == 'largest' else '>'} {self.bound:.3g}"
-
-
-def _equal(statement: str, place: str, part: str, measure: str, bound: float = _ROUNDING) -> Claim:
-    return Claim(statement, place, part, measure, "largest", bound)
+def _equal(
+    statement: str, place: str, part: str, measure: str, bound: float = ROUNDING
+) -> Statement:
+    return Statement(statement, place, part, measure, "largest", bound)
 
 
 def _above(
     statement: str, place: str, part: str, measure: str, bound: float = 0.0, verdict: str = HOLDS
-) -> Claim:
-    return Claim(statement, place, part, measure, "smallest", bound, verdict)
+) -> Statement:
+    return Statement(statement, place, part, measure, "smallest", bound, verdict)
 
 
-THEOREMS: tuple[Claim, ...] = (
+THEOREMS: tuple[Statement, ...] = (
     _equal(
         "E_q f + KL(q ‖ φ_x) = F_τ(x) at q = q_{x,τ}",
         "Theorem 3.1",
@@ -175,8 +127,8 @@ THEOREMS: tuple[Claim, ...] = (
 )
 """What the theorems and the derivations state."""
 
-READINGS: tuple[Claim, ...] = (
-    Claim(
+READINGS: tuple[Statement, ...] = (
+    Statement(
         "F_τ = -log Z with Z of equation (2.6): off by",
         "proof of Theorem 3.1",
         _READINGS,
@@ -191,7 +143,7 @@ READINGS: tuple[Claim, ...] = (
         _READINGS,
         "constant_restored",
     ),
-    Claim(
+    Statement(
         "F_τ ∝ -log(ρ_f * φ): spread of the ratio over x",
         "equation (2.5)",
         _READINGS,
@@ -206,7 +158,7 @@ READINGS: tuple[Claim, ...] = (
         _READINGS,
         "difference_is_constant",
     ),
-    Claim(
+    Statement(
         "F_τ becomes constant as τ → ∞: slope of F_τ at τ = 1, 10, 100 for f = 1.5 x",
         "Section 2.1",
         _READINGS,
@@ -230,7 +182,7 @@ READINGS: tuple[Claim, ...] = (
         "growth_per_log_tau",
         0.45,
     ),
-    Claim(
+    Statement(
         "F_τ(x) small requires f small throughout the neighbourhood: F_τ at a hole of f, where "
         "F^H_τ is 18 of 20",
         "Section 2.1",
@@ -259,7 +211,7 @@ READINGS: tuple[Claim, ...] = (
         _IDENTITIES,
         "heat_majorizer_constant",
     ),
-    Claim(
+    Statement(
         "x_k = x_{k+1} if F^H_τ is critical at x_k (the proof is called identical to "
         "Section 3.2's): step of Algorithm 2 from the ridge of a double well",
         "Section 4.2, theorem",
@@ -282,7 +234,7 @@ READINGS: tuple[Claim, ...] = (
         "minimisers_apart",
         0.1,
     ),
-    Claim(
+    Statement(
         "Robbins-Monro steps c l^α: what is left of the way to the fixed point after 200",
         "Section 5.2",
         _STEPS,
@@ -302,7 +254,7 @@ READINGS: tuple[Claim, ...] = (
 )
 """Where the text cannot hold as printed, and what does."""
 
-MINIBATCHES: tuple[Claim, ...] = (
+MINIBATCHES: tuple[Statement, ...] = (
     _above(
         "minibatches bias importance sampling: mean of E_q X over all minibatches against the "
         "full data, relative to the step",
@@ -346,7 +298,7 @@ MINIBATCHES: tuple[Claim, ...] = (
         "chain_fresh_minibatches",
         1.0,
     ),
-    Claim(
+    Statement(
         "and with one minibatch per weight update, as in the experiments: bias, not divided",
         "Section 5.1.2; Section 6",
         _MINIBATCHES,

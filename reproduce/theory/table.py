@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reproduce.records import Record
-from reproduce.theory.claims import MINIBATCHES, MISSING, READINGS, THEOREMS, Claim
+from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
 from reproduce.theory.protocol import (
     IMPORTANCE,
     KERNELS,
@@ -17,6 +17,7 @@ from reproduce.theory.protocol import (
     SGLD_LINEAR,
     Theory,
 )
+from reproduce.theory.statement import MISSING, Statement
 
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 """By case, one mapping of measures per seed."""
@@ -24,7 +25,7 @@ Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 THEOREMS_SECTION = "Theorems and derivations"
 MINIBATCHES_SECTION = "Minibatches (claim 12)"
 
-_SECTIONS: Mapping[str, Sequence[Claim]] = {
+_SECTIONS: Mapping[str, Sequence[Statement]] = {
     THEOREMS_SECTION: THEOREMS,
     "Where the text cannot hold as printed, and what does": READINGS,
     MINIBATCHES_SECTION: MINIBATCHES,
@@ -40,7 +41,7 @@ _TITLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class StatementRow:
     """One line.
 
     Args:
@@ -64,7 +65,7 @@ class Row:
     verdict: str
 
 
-def rows(measured: Measured) -> list[Row]:
+def rows(measured: Measured) -> list[StatementRow]:
     """Returns every row, those without records marked as missing."""
     decided = [
         _decided(section, claim, measured)
@@ -74,13 +75,13 @@ def rows(measured: Measured) -> list[Row]:
     return decided + _estimated(measured)
 
 
-def frame(lines: Sequence[Row]) -> pd.DataFrame:
+def frame(lines: Sequence[StatementRow]) -> pd.DataFrame:
     """Returns the table in long form, numbers unrounded."""
     return pd.DataFrame([vars(line) for line in lines])
 
 
 def markdown(
-    lines: Sequence[Row], theory: Theory, environments: Sequence[str], *, is_full: bool
+    lines: Sequence[StatementRow], theory: Theory, environments: Sequence[str], *, is_full: bool
 ) -> str:
     """Returns the table for reading."""
     warning = [] if is_full else ["**NOT the full battery.**"]
@@ -113,10 +114,10 @@ def _values(measured: Measured, part: str, measure: str) -> list[float]:
     ]
 
 
-def _decided(section: str, claim: Claim, measured: Measured) -> Row:
+def _decided(section: str, claim: Statement, measured: Measured) -> StatementRow:
     values = _values(measured, claim.part, claim.measure)
     errors = _values(measured, claim.part, f"{claim.measure}_error")
-    return Row(
+    return StatementRow(
         section,
         claim.statement,
         claim.place,
@@ -128,7 +129,7 @@ def _decided(section: str, claim: Claim, measured: Measured) -> Row:
     )
 
 
-def _estimated(measured: Measured) -> list[Row]:
+def _estimated(measured: Measured) -> list[StatementRow]:
     """A row per kernel and number of samples: the share of updates at which the loss fell."""
     return [
         _share(kernel, samples, falls)
@@ -150,13 +151,13 @@ def _falls(measured: Measured, kernel: str) -> dict[str, dict[str, list[list[int
     return {samples: found[samples] for samples in sorted(found, key=int)}
 
 
-def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> Row:
+def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> StatementRow:
     shares = {function: mean(map(mean, runs)) for function, runs in sorted(falls.items())}
     per_run = [mean(run) for runs in falls.values() for run in runs]
     each = ", ".join(f"{function} {share:.2f}" for function, share in shares.items())
     value = "F^H_τ" if kernel == ROBBINS_MONRO else "F_τ"
     always = min(per_run) == 1
-    return Row(
+    return StatementRow(
         _ESTIMATED,
         f"{_TITLES[kernel]}, {samples} samples: share of updates at which {value} did not rise "
         f"({each})",
@@ -169,7 +170,7 @@ def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> R
     )
 
 
-def _grid(lines: Sequence[Row]) -> str:
+def _grid(lines: Sequence[StatementRow]) -> str:
     cells = [
         [line.statement, line.place, _number(line), str(line.count), line.bound, line.verdict]
         for line in lines
@@ -178,7 +179,7 @@ def _grid(lines: Sequence[Row]) -> str:
     return pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
 
 
-def _number(line: Row) -> str:
+def _number(line: StatementRow) -> str:
     if line.measured is None:
         return MISSING
     if line.error is not None:

@@ -113,10 +113,10 @@ LOSSES: dict[str, Any] = {
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model with the explicit door."""
+    """A functional model with the explicit entry point."""
 
 
-DOORS: dict[str, tuple[type[keras.Model], dict[str, bool]]] = {
+ENTRY_POINTS: dict[str, tuple[type[keras.Model], dict[str, bool]]] = {
     "step": (keras.Model, {}),
     "fit": (keras.Model, {"jit_compile": False}),
     "fit-jit": (keras.Model, {"jit_compile": True}),
@@ -169,7 +169,7 @@ KERAS = st.builds(
 )
 MODELS = st.fixed_dictionaries(
     {
-        "door": st.sampled_from(list(DOORS)),
+        "entry": st.sampled_from(list(ENTRY_POINTS)),
         "on_failure": st.sampled_from(["warn", "raise"]),
         "kernel": KERNELS,
         "loss": st.sampled_from(list(LOSSES)),
@@ -193,8 +193,8 @@ def case(**choices: Any) -> dict[str, Any]:
     """A tiny model's settings, mild where nothing is chosen."""
     numbers = {"tau": 1e-3, "learning_rate": None, "scales": (1.0,) * UPDATES}
     model = {"kernel": SGLD(2), "loss": "mse", "activation": None, "dtype": "float32"}
-    door = {"door": "step", "on_failure": "warn"}
-    return {**numbers, **model, **door, "keras": {}, "subspace": "auto", **choices}
+    entry = {"entry": "step", "on_failure": "warn"}
+    return {**numbers, **model, **entry, "keras": {}, "subspace": "auto", **choices}
 
 
 @pytest.mark.usefixtures("plain_loops")
@@ -210,12 +210,12 @@ def case(**choices: Any) -> dict[str, Any]:
     )
 )
 @example(case(loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(door="fit", kernel=SGLD(3, noise="linear"), keras={"clipvalue": 1.0}))
-@example(case(door="fit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(door="fit-jit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(door="train-step", kernel=SGLD(3, persistent=False, rao_blackwell=True)))
-@example(case(door="train-step-jit", kernel=ImportanceSampling(2), scales=(1.0, 1e20, 1.0)))
-@example(case(door="train-step-eager", kernel=RobbinsMonro(2, 2), loss="nan", on_failure="raise"))
+@example(case(entry="fit", kernel=SGLD(3, noise="linear"), keras={"clipvalue": 1.0}))
+@example(case(entry="fit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
+@example(case(entry="fit-jit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
+@example(case(entry="train-step", kernel=SGLD(3, persistent=False, rao_blackwell=True)))
+@example(case(entry="train-step-jit", kernel=ImportanceSampling(2), scales=(1.0, 1e20, 1.0)))
+@example(case(entry="train-step-eager", kernel=RobbinsMonro(2, 2), loss="nan", on_failure="raise"))
 @given(MODELS)
 def test_weights_stay_finite(case: dict[str, Any]) -> None:
     check(case)
@@ -223,7 +223,7 @@ def test_weights_stay_finite(case: dict[str, Any]) -> None:
 
 @few(1)
 @example(case(loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(door="fit", kernel=ImportanceSampling(3, loss_multiplier=1e30)))
+@example(case(entry="fit", kernel=ImportanceSampling(3, loss_multiplier=1e30)))
 @given(MODELS)
 def test_weights_stay_finite_with_inner_loops_compiled_by_xla(case: dict[str, Any]) -> None:
     check(case)
@@ -272,7 +272,7 @@ def made_optimizer(case: dict[str, Any]) -> Any:
 
 
 def made_model(case: dict[str, Any], optimizer: Any) -> keras.Model:
-    cls, arguments = DOORS[case["door"]]
+    cls, arguments = ENTRY_POINTS[case["entry"]]
     keras.utils.set_random_seed(0)
     x = keras.Input((3,), dtype=input_dtype(case))
     hidden = keras.layers.Dense(2, case["activation"], dtype=case["dtype"])(x)
@@ -291,7 +291,7 @@ def train(model: keras.Model, optimizer: Any, case: dict[str, Any], trace: "Trac
     scales = np.repeat(case["scales"], size)[:, None]
     x = tf.cast(scales * rng.normal(size=(size * UPDATES, 3)), input_dtype(case))
     y = tf.cast(rng.normal(size=(size * UPDATES, 1)), input_dtype(case))
-    if case["door"] != "step":
+    if case["entry"] != "step":
         model.fit(x, y, batch_size=size, shuffle=False, verbose=0, callbacks=[trace])
         return
 

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from reproduce import cli, commands, drawing, verification
-from reproduce.drawing import OWN, REFERENCE, Item, Source
+from reproduce.drawing import OWN, REFERENCE, Exhibit, RecordSource
 from reproduce.experiments import section61
 from reproduce.protocols import QUICK_TABLE1, TABLE1
 from reproduce.records import Store
@@ -130,9 +130,9 @@ def test_what_is_made_is_shown_without_the_reference(
     assert not (own.folder / "section61.md").exists()
 
 
-def _item(name: str, own: str, reference: str) -> Item:
+def _item(name: str, own: str, reference: str) -> Exhibit:
     runs = {OWN: frozenset(own), REFERENCE: frozenset(reference)}
-    return Item(name, lambda source: runs[source.name], lambda source, output, figures: [output])
+    return Exhibit(name, lambda source: runs[source.name], lambda source, output, figures: [output])
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def _item(name: str, own: str, reference: str) -> Item:
 def test_runs_that_another_item_made_are_no_reason_to_leave_the_reference(
     first: tuple[str, str], second: tuple[str, str], expected: dict[str, str], tmp_path: Path
 ) -> None:
-    among = [Source(name, Store(tmp_path, pytest.fail)) for name in (OWN, REFERENCE)]
+    among = [RecordSource(name, Store(tmp_path, pytest.fail)) for name in (OWN, REFERENCE)]
     items = [_item("first", *first), _item("second", *second)]
     drawn = drawing.draw(items, among, tmp_path, tmp_path)
     assert {one.name: one.source for one in drawn} == expected

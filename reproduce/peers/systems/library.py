@@ -1,4 +1,4 @@
-"""This library through Keras's stock door, and Keras's own SGD."""
+"""This library through Keras's stock `fit`, and Keras's own SGD."""
 
 from collections.abc import Sequence
 

@@ -284,16 +284,16 @@ def main() -> None:
         error_of(functools.partial(by_fit, two, make)) for make in (accumulating_sgd, accumulating)
     ]
     for name, make in OPTIMIZERS.items():
-        doors = {"fit": by_fit(two, make)}
+        entries = {"fit": by_fit(two, make)}
         if name == "sgld":
-            doors |= {"loop": by_loop(two, make), "eager-loop": by_loop(two, make, eagerly=True)}
+            entries |= {"loop": by_loop(two, make), "eager-loop": by_loop(two, make, eagerly=True)}
         expected = by_hand(make)
         found[name] = {
-            "replicas": len(doors["fit"].weights),
-            "apart": max(distance(*each.weights) for each in doors.values()),
-            "off": {door: distance(each.weights[0], expected) for door, each in doors.items()},
+            "replicas": len(entries["fit"].weights),
+            "apart": max(distance(*each.weights) for each in entries.values()),
+            "off": {entry: distance(each.weights[0], expected) for entry, each in entries.items()},
             "moved": distance(expected, [v.numpy() for v in network().trainable_variables]),
-            "losses": [each.losses for each in doors.values()],
+            "losses": [each.losses for each in entries.values()],
         }
     importance, single = OPTIMIZERS["importance"], tf.distribute.get_strategy()
     found["one"] = one_device(importance, single)

@@ -41,14 +41,14 @@ def test_weights_stay_equal_across_replicas(found: dict[str, Any], kernel: str) 
     cases=["sgld-loop", "sgld-eager-loop"],
 )
 @pytest.mark.parametrize(
-    ("kernel", "door"),
+    ("kernel", "entry"),
     [*((kernel, "fit") for kernel in KERNELS), ("sgld", "loop"), ("sgld", "eager-loop")],
 )
 def test_weights_move_to_the_mean_of_the_parts_means(
-    found: dict[str, Any], kernel: str, door: str
+    found: dict[str, Any], kernel: str, entry: str
 ) -> None:
     # A loss left divided by the replicas, or displacements summed, is off by as much as it moves.
-    assert found[kernel]["off"][door] < 1e-6 < found[kernel]["moved"] / 100
+    assert found[kernel]["off"][entry] < 1e-6 < found[kernel]["moved"] / 100
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -17,7 +17,7 @@ from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import Case, Comparison, Method, Training
 from reproduce.records import Store
 from reproduce.theory import claims as theorems
-from reproduce.theory import table
+from reproduce.theory import statement, table
 from tests.reproduce._examples import record
 
 SGD_FIRST = figure5.TRAINING.sgd_updates
@@ -31,7 +31,7 @@ class World(Evidence):
 
     def __init__(self, value: Callable[[Training, Method], Value], verdict: str, ratio: float):
         rows = [
-            table.Row("", one.statement, one.place, 0.0, None, 1, one.rule, verdict)
+            table.StatementRow("", one.statement, one.place, 0.0, None, 1, one.rule, verdict)
             for one in (*theorems.THEOREMS, *theorems.MINIBATCHES)
         ]
         super().__init__((), rows)
@@ -123,14 +123,14 @@ def _otherwise(training: Training, method: Method) -> Value:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.statement)
 def test_rule_says_what_holds_and_what_does_not(claim: Claim) -> None:
-    held = decide(claim, World(_as_claimed, theorems.HOLDS, 1.0))
+    held = decide(claim, World(_as_claimed, statement.HOLDS, 1.0))
     assert held.verdict == HOLDS, held.measured
-    failed = decide(claim, World(_otherwise, theorems.FAILS, 0.01))
+    failed = decide(claim, World(_otherwise, statement.FAILS, 0.01))
     assert failed.verdict == FAILS, failed.measured
 
 
 def test_every_case_asked_for_is_one_that_a_command_makes() -> None:
-    world = World(_as_claimed, theorems.HOLDS, 1.0)
+    world = World(_as_claimed, statement.HOLDS, 1.0)
     for claim in CLAIMS:
         decide(claim, world)
     made = {
@@ -155,7 +155,9 @@ def test_each_statement_of_the_theorems_is_part_of_one_claim() -> None:
     for number, statements in ((1, theorems.THEOREMS), (12, theorems.MINIBATCHES)):
         bundles = [claim for claim in CLAIMS if claim.number == number]
         for one in statements:
-            rows = [table.Row("", one.statement, one.place, 0.0, None, 1, "", theorems.FAILS)]
+            rows = [
+                table.StatementRow("", one.statement, one.place, 0.0, None, 1, "", statement.FAILS)
+            ]
             verdicts = [decide(claim, Evidence((), rows)).verdict for claim in bundles]
             assert sorted(verdicts) == sorted([FAILS] + [MISSING] * (len(bundles) - 1))
 
@@ -168,7 +170,7 @@ class Seeds(World):
     """Several seeds of one method, each shifted by its own amount; the others are alike."""
 
     def __init__(self, method: str, shifts: tuple[float, ...]):
-        super().__init__(_as_claimed, theorems.HOLDS, 1.0)
+        super().__init__(_as_claimed, statement.HOLDS, 1.0)
         self._method, self._shifts = method, shifts
 
     def curves(self, training: Training, method: Method) -> Curves:
@@ -250,7 +252,7 @@ def test_statement_rests_on_the_first_records_that_it_has_and_on_no_other(tmp_pa
 def test_reading_is_named_where_a_claim_does_not_hold() -> None:
     (claim,) = [claim for claim in CLAIMS if "longer chains" in claim.statement]
     good, bad = (
-        markdown([decide(claim, World(world, theorems.HOLDS, 1.0))])
+        markdown([decide(claim, World(world, statement.HOLDS, 1.0))])
         for world in (_as_claimed, _otherwise)
     )
     assert claim.reading in bad

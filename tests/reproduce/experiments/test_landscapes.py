@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reproduce.experiments import landscapes
-from reproduce.experiments.landscapes import FIGURES, Landscape
+from reproduce.experiments.landscapes import FIGURES, LandscapeFigure
 from reproduce.records import Store
 from reproduce.runner import run_missing
 from tests.reproduce._invocation import Lines
@@ -83,4 +83,4 @@ def test_nothing_is_drawn_without_a_record(store: Store, tmp_path: Path) -> None
 
 def test_refuses_an_unknown_regularization() -> None:
     with pytest.raises(ValueError, match="`regularization` must be one of local_entropy, heat"):
-        Landscape("textured", "blur", 0.1, 2.0, 11, ((0.0, 0.0), (1.0, 1.0)))
+        LandscapeFigure("textured", "blur", 0.1, 2.0, 11, ((0.0, 0.0), (1.0, 1.0)))

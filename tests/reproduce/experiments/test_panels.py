@@ -80,7 +80,7 @@ TINY = Panels(
         "right": TABLE1.with_budget(updates=4).with_methods(("sgld",)),
     }
 )
-ITEM = panels.Item("figure9", "Figure 9", TINY, figure6.QUICK, ("A note.",))
+ITEM = panels.PanelFigure("figure9", "Figure 9", TINY, figure6.QUICK, ("A note.",))
 
 
 def _records() -> list[Record]:
@@ -150,7 +150,7 @@ def test_render_shows_what_diverged_and_what_is_missing(
 
 
 def test_render_of_another_budget_says_so(tmp_path: Path, drawn: list[Figure]) -> None:
-    other = panels.Item("figure9", "Figure 9", figure6.PROTOCOL, figure6.QUICK, ())
+    other = panels.PanelFigure("figure9", "Figure 9", figure6.PROTOCOL, figure6.QUICK, ())
     records = [
         record(comparison, "S = 2", 0, {0: 0.1, 6: 0.2})
         for comparison in (figure6.QUICK.panels["IS"],)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reproduce.peers.rows import Row, rows
+from reproduce.peers.rows import RaceRow, rows
 from reproduce.peers.work import PAPER
 
 
@@ -17,7 +17,7 @@ def raced(*seconds: float, first: float = 2.0) -> dict[str, Any]:
     }
 
 
-def some_rows(**agreements: Any) -> list[Row]:
+def some_rows(**agreements: Any) -> list[RaceRow]:
     races = {
         "sgld": {
             "sgd-keras": raced(0.002, 0.004),

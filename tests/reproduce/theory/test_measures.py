@@ -9,14 +9,17 @@ import pytest
 from lerh_tf.oracles import Landscape, Value
 from reproduce.landscapes.functions import FUNCTIONS, Array
 from reproduce.theory import descent, identities, kernels, minibatches, readings
-from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS, Claim
+from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
 from reproduce.theory.protocol import KERNELS, Estimation, Minibatches, Site
+from reproduce.theory.statement import Statement
 
 SITE = Site("double_well", (0.3,), ((1.6,),), steps=3)
 TINY = Minibatches(samples=100, repetitions=2, step_sizes=(0.08,))
 
 
-def judged(claims: Sequence[Claim], part: str, found: Mapping[str, list[float]]) -> dict[str, str]:
+def judged(
+    claims: Sequence[Statement], part: str, found: Mapping[str, list[float]]
+) -> dict[str, str]:
     claimed = [claim for claim in claims if claim.part == part]
     return {claim.measure: claim.judge(found[claim.measure]) for claim in claimed}
 

@@ -15,7 +15,7 @@ ONCE: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def _row(statement: str, measured: Any = None) -> table.Row:
+def _row(statement: str, measured: Any = None) -> table.StatementRow:
     rows = table.rows(ONCE if measured is None else measured)
     return next(row for row in rows if row.statement.startswith(statement))
 

@@ -1,4 +1,4 @@
-"""The optimizers with `subspace="auto"`, through every door, on models that train by Keras."""
+"""`subspace="auto"` through every entry point, on models that train by Keras."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 
 
 class Explicit(TrainStep, keras.Model):
-    """A functional model with the explicit door."""
+    """A functional model with the explicit entry point."""
 
 
 def network(cls: type = keras.Model) -> keras.Model:
@@ -118,7 +118,7 @@ def assert_close(actual: list[Array], expected: list[Array]) -> None:
 
 @pytest.mark.usefixtures("one_noise", "plain_loops")
 @pytest.mark.parametrize(
-    ("door", "kernel"),
+    ("entry", "kernel"),
     [
         (fit, "sgld"),
         (step, "sgld"),
@@ -129,9 +129,9 @@ def assert_close(actual: list[Array], expected: list[Array]) -> None:
         (train_step, "robbins-monro"),
     ],
 )
-def test_reduced_training_follows_plain_training(door: Any, kernel: str) -> None:
+def test_reduced_training_follows_plain_training(entry: Any, kernel: str) -> None:
     optimizer = OPTIMIZERS[kernel]()
-    assert_close(door(optimizer), plainly_trained(kernel))
+    assert_close(entry(optimizer), plainly_trained(kernel))
     # The last batch holds two rows.
     assert optimizer.diagnostics["sampled_dimensions"] == 2 * 4 + 4 + 8 + 2
 

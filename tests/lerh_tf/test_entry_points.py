@@ -126,9 +126,9 @@ class State(NamedTuple):
     diagnostics: list[float]
 
 
-def run(door: Any, kernel: str, data: Any = WHOLE, **arguments: Any) -> State:
+def run(entry: Any, kernel: str, data: Any = WHOLE, **arguments: Any) -> State:
     optimizer = OPTIMIZERS[kernel]()
-    model = door(optimizer, data, **arguments)
+    model = entry(optimizer, data, **arguments)
     reported = set(optimizer.diagnostics)
     variables = [*model.trainable_variables, *model.non_trainable_variables, *optimizer.variables]
     lasting = [v.numpy() for v in variables if v.path.split("/")[-1] not in reported]
@@ -151,7 +151,7 @@ def no_inner_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.feature("training", "`run_eagerly=True`, `TrainStep`")
 @pytest.mark.feature("training", "hand-written loop, `optimizer.step`", "yes")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
-def test_doors_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> None:
+def test_entry_points_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> None:
     if kernel != "sgld":
         request.getfixturevalue("no_inner_compilation")
     expected = run(fit, kernel)
@@ -163,10 +163,10 @@ def test_doors_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> 
 
 @pytest.mark.feature("training", "`jit_compile=True`", "yes")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
-def test_doors_agree_compiled_by_xla(kernel: str) -> None:
+def test_entry_points_agree_compiled_by_xla(kernel: str) -> None:
     arguments = {"jit": True, "body": masked_and_normalized}
-    door = step_in_function if kernel == "sgld" else train_step
-    assert_equal(run(door, kernel, **arguments), run(fit, kernel, **arguments), rtol=1e-6)
+    entry = step_in_function if kernel == "sgld" else train_step
+    assert_equal(run(entry, kernel, **arguments), run(fit, kernel, **arguments), rtol=1e-6)
 
 
 def not_trained(model: keras.Model) -> list[Array]:
@@ -176,18 +176,18 @@ def not_trained(model: keras.Model) -> list[Array]:
 @pytest.mark.feature("logs", "logged loss and metrics")
 @pytest.mark.usefixtures("no_inner_compilation")
 @pytest.mark.parametrize(
-    "door", [fit, step, step_in_function, train_step, eager_train_step], ids=lambda d: d.__name__
+    "entry", [fit, step, step_in_function, train_step, eager_train_step], ids=lambda d: d.__name__
 )
-def test_logs_are_keras_s_own_and_state_moves_once_per_update(door: Any) -> None:
+def test_logs_are_keras_s_own_and_state_moves_once_per_update(entry: Any) -> None:
     data = X[:BATCH], Y[:BATCH]
     stock = fit(keras.optimizers.SGD(0.0), data)
-    model = door(OPTIMIZERS["robbins-monro"](), data)
+    model = entry(OPTIMIZERS["robbins-monro"](), data)
 
     expected = not_trained(stock)
     assert len(expected) == 3
     for actual, value in zip(not_trained(model), expected, strict=True):
         np.testing.assert_allclose(actual, value, rtol=1e-6)
-    if "fit" in door.__name__ or "train_step" in door.__name__:
+    if "fit" in entry.__name__ or "train_step" in entry.__name__:
         logs = model.history.history
         assert logs.keys() == stock.history.history.keys() == {"loss", "mae"}
         for name, values in stock.history.history.items():
