@@ -1,13 +1,13 @@
-"""Algorithm 4: the mean of q_{x,tau} by importance sampling, without a gradient."""
+"""Algorithm 4: the mean of q_{x,tau} by importance sampling, with gradients or without."""
 
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import boolean, integer_at_least, positive_float
+from lerh_tf._checks import boolean, integer_at_least, one_of, positive_float
 from lerh_tf.kernels.base import (
     Complement,
     Estimate,
@@ -20,9 +20,10 @@ from lerh_tf.kernels.base import (
     settings,
     widest_dtype,
 )
+from lerh_tf.kernels.weighted_sums import WeightedSums
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
-from lerh_tf.noise import Noise, block_size, working_dtype
+from lerh_tf.noise import Noise, block_size
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -30,18 +31,30 @@ from lerh_tf.noise import Noise, block_size, working_dtype
 class ImportanceSampling(Kernel):
     """Estimates the mean of q_{x,tau} by importance sampling from the Gaussian.
 
-    x^j = x + sqrt(tau) z^j, z^j ~ N(0, I), w^j = exp(-loss_multiplier * f(x^j)),
+    x^j = x + sqrt(tau) z^j, z^j ~ N(0, I), w^j = exp(-c f(x^j)), c = `loss_multiplier`,
     m = sum_j w^j x^j / sum_j w^j.
 
     No gradient of f is taken, so f need not have one. Samples with an infinite or NaN loss get
     weight zero. Where all have one, the estimate is not valid. Memory does not depend on the
     number of samples.
 
+    Most of the noise of this mean is that of the z^j, which is there where f is flat too. Two
+    estimators of the same mean are free of it; v^j are the weights that sum to 1:
+
+    - `control_variate=True` takes off what the same noise gives where f is flat,
+      m = x + sqrt(tau) sum_j (v^j - 1 / J) z^j. The expectation is the same, the variance in flat
+      dimensions 1 - ESS / J of what it was.
+    - `estimator="gradients"` has gradients in the weights' place,
+      m = x - tau c sum_j v^j grad f(x^j), since E_q (x' - x) = -tau c E_q grad f(x') by parts
+      (Stein's identity). There is no noise where grad f is constant, so a hundred gradients do
+      more than thousands of losses. Samples with an infinite or NaN gradient get weight zero too.
+      The mean of q_{x,tau} is the same, the bias of the order of 1 / J another.
+
     Its diagnostics are `effective_sample_size`, ESS = (sum w)^2 / sum w^2; `local_entropy`, the
     estimate of F_tau for the loss `loss_multiplier * f`; `standard_error`, of m, as the root of
     its total variance; `non_finite`, the number of samples without a finite loss.
 
-    With weights v^j that sum to 1 and z their mean of the z^j, the squared standard error is
+    With z the weighted mean of the z^j the squared standard error is
 
     tau (sum_j (v^j)^2 |z^j - z|^2 + d (2 sum_j (v^j)^3 - (sum_j (v^j)^2)^2)).
 
@@ -54,29 +67,36 @@ class ImportanceSampling(Kernel):
     most of many dimensions, whatever ESS is. Where f is convex it is an upper bound, but in one
     or two dimensions up to a quarter too small where f falls so steeply that few samples carry
     the weight; where f is curved downwards it can be a third too small. It is the spread over
-    repetitions: the bias of m, of the order of 1 / ESS, is not in it.
+    repetitions: the bias of m, of the order of 1 / ESS, is not in it. With the control variate
+    and with gradients it is made in the same way: the delta method, and what that lacks where the
+    control variate's z^j, or the gradients, are independent of the weights.
 
     Args:
-        samples: number of samples (paper's J), a positive integer. Defaults to 1000.
+        samples: number of samples (paper's J), a positive integer; at least 2 with
+            `control_variate`. Defaults to 1000.
+        estimator: "positions", the paper's mean of weights, or "gradients". Defaults to
+            "positions".
+        control_variate: True takes off the noise that is there where f is flat. Dimensions of the
+            weights that the minibatch does not see, where the optimizer finds any, then keep
+            their value. Defaults to False.
         loss_multiplier: factor on f in the weights, an inverse temperature; the minibatch size
             turns a mean loss into a sum. Defaults to 1, f itself.
-        rao_blackwell: True leaves the dimensions of the weights that the minibatch does not see,
-            where the optimizer finds any, at their conditional mean, x: the same expectation with
-            a smaller variance, beyond the paper. Defaults to False.
 
     Raises:
-        ValueError: `samples` is no positive integer, `loss_multiplier` not positive and finite, or
-            `rao_blackwell` no bool.
+        ValueError: `samples` is no such integer, `estimator` unknown, `control_variate` no bool or
+            True where the estimator is "gradients", or `loss_multiplier` not positive and finite.
 
     References:
         Algorithm 4 and equation (IS) of Section 5.1.2; Owen (2013), Monte Carlo theory, methods
-        and examples, equation (9.9), for the delta method.
+        and examples, equation (9.9), for the delta method, and chapter 8 for control variates;
+        Stein (1981), Estimation of the mean of a multivariate normal distribution, Lemma 2.
     """
 
     samples: int = 1000
     _: dataclasses.KW_ONLY
+    estimator: str = "positions"
+    control_variate: bool = False
     loss_multiplier: float = 1.0
-    rao_blackwell: bool = False
 
     diagnostic_names: ClassVar[tuple[str, ...]] = (
         "effective_sample_size",
@@ -93,8 +113,19 @@ class ImportanceSampling(Kernel):
 
     def __post_init__(self) -> None:
         integer_at_least("samples", self.samples, 1)
+        one_of("estimator", self.estimator, ("positions", "gradients"))
+        boolean("control_variate", self.control_variate)
         positive_float("loss_multiplier", self.loss_multiplier)
-        boolean("rao_blackwell", self.rao_blackwell)
+        if self.control_variate and self.estimator == "gradients":
+            raise ValueError(
+                '`control_variate` must be False with `estimator="gradients"`, which has no noise '
+                "where f is flat. Received: control_variate=True"
+            )
+        if self.control_variate and self.samples < 2:
+            raise ValueError(
+                "`samples` must be at least 2 with `control_variate=True`: one sample alone never "
+                f"moves. Received: samples={self.samples}"
+            )
 
     def __call__(
         self,
@@ -107,22 +138,60 @@ class ImportanceSampling(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         size = self._block_size(objective, anchor)
+        has_plain_sums = self.control_variate or self._has_gradients
 
-        def add_samples(z: list[tf.Tensor], counts: tf.Tensor, sums: _Sums) -> _Sums:
-            losses = objective.vectorized(displaced(anchor, scaled(tau, z)))
-            return sums.add(self._log_weights(losses, sums.weight.dtype), z, counts)
+        def add_samples(z: list[tf.Tensor], counts: tf.Tensor, sums: WeightedSums) -> WeightedSums:
+            return sums.add(*self._evaluated(objective, anchor, tau, z, sums.weight.dtype), counts)
 
         add_samples = compiled(add_samples, objective)
 
-        def add_block(block: tf.Tensor, count: tf.Tensor, sums: _Sums) -> _Sums:
+        def add_block(block: tf.Tensor, count: tf.Tensor, sums: WeightedSums) -> WeightedSums:
             return add_samples(noise(block, size), tf.range(size) < count, sums)
 
-        sums = fold_blocks(add_block, self.samples, size, _Sums.zero(anchor))
-        means = sums.means()
-        displacement = scaled(tau, map(tf.reshape, means, map(tf.shape, anchor)))
-        diagnostics = self._diagnostics(sums, means, tau, objective.dimensions(anchor))
+        zero = WeightedSums.zero(anchor, 3 if has_plain_sums else 2)
+        sums = fold_blocks(add_block, self.samples, size, zero)
+        displacement = map(tf.reshape, self._displacement(sums, tau), map(tf.shape, anchor))
+        diagnostics = self._diagnostics(sums, tau, objective.dimensions(anchor))
         complement = self._complement(diagnostics["effective_sample_size"], tau)
-        return Estimate(displacement, [], diagnostics, sums.weight[0] > 0.0, complement)
+        return Estimate(list(displacement), [], diagnostics, sums.has_weight, complement)
+
+    @property
+    def _has_gradients(self) -> bool:
+        return self.estimator == "gradients"
+
+    def _evaluated(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        z: list[tf.Tensor],
+        dtype: tf.DType,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Returns the log weights of a block of samples and what is averaged: z, or gradients."""
+        positions = displaced(anchor, scaled(tau, z))
+        if not self._has_gradients:
+            return self._log_weights(objective.vectorized(positions), dtype), z
+        losses, gradients = objective.vectorized_value_and_gradient(positions)
+        rows = [tf.reshape(g, [tf.shape(g)[0], -1]) for g in gradients]
+        finite = tf.reduce_all(
+            [tf.reduce_all(tf.math.is_finite(row), axis=1) for row in rows], axis=0
+        )
+        finite &= tf.math.is_finite(losses)
+        log_weights = tf.where(finite, self._log_weights(losses, dtype), -float("inf"))
+        return log_weights, [
+            tf.where(finite[:, None], tf.cast(row, z_v.dtype), tf.zeros([], z_v.dtype))
+            for row, z_v in zip(rows, z, strict=True)
+        ]
+
+    def _displacement(self, sums: WeightedSums, tau: tf.Tensor) -> list[tf.Tensor]:
+        """Returns m - x, flattened."""
+        means = sums.means()
+        if self._has_gradients:
+            return [-self.loss_multiplier * tf.cast(tau, g.dtype) * g for g in means]
+        if self.control_variate:
+            plain = sums.plain_means(self.samples)
+            means = [z - flat for z, flat in zip(means, plain, strict=True)]
+        return scaled(tau, means)
 
     def sample(
         self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
@@ -159,7 +228,7 @@ class ImportanceSampling(Kernel):
 
     def _complement(self, effective_sample_size: tf.Tensor, tau: tf.Tensor) -> Complement | None:
         """Returns the law of a weighted mean of J draws: one draw of variance tau / ESS."""
-        if self.rao_blackwell:
+        if self.control_variate or self._has_gradients:
             return None
         tau = tf.cast(tau, effective_sample_size.dtype)
         deviation = tf.sqrt(tf.math.divide_no_nan(tau, effective_sample_size))
@@ -167,104 +236,32 @@ class ImportanceSampling(Kernel):
         return Complement(zero, deviation, zero, (zero, zero))
 
     def _diagnostics(
-        self, sums: "_Sums", means: Sequence[tf.Tensor], tau: tf.Tensor, dimensions: tf.Tensor
+        self, sums: WeightedSums, tau: tf.Tensor, dimensions: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         log_samples = tf.math.log(tf.cast(self.samples, sums.weight.dtype))
-        variance = sums.variance_of(means) + self._missed_variance(sums, dimensions)
         return {
             "effective_sample_size": tf.math.divide_no_nan(sums.weight[0] ** 2, sums.weight[1]),
             "local_entropy": log_samples - sums.largest - tf.math.log(sums.weight[0]),
-            "standard_error": tf.sqrt(tf.cast(tau, variance.dtype) * variance),
+            "standard_error": tf.sqrt(self._variance(sums, tau, dimensions)),
             "non_finite": sums.non_finite,
         }
 
-    def _missed_variance(self, sums: "_Sums", dimensions: tf.Tensor) -> tf.Tensor:
-        """Returns what of the variance over tau the delta method misses where f is flat."""
-        total = sums.weight[0]
-        squares = tf.math.divide_no_nan(sums.weight[1], total**2)
-        cubes = tf.math.divide_no_nan(sums.cube, total**3)
-        return tf.cast(dimensions, total.dtype) * (2.0 * cubes - squares**2)
+    def _variance(self, sums: WeightedSums, tau: tf.Tensor, dimensions: tf.Tensor) -> tf.Tensor:
+        """Returns the total variance of m: the delta method's, and what that misses."""
+        variance = sums.delta_variance()
+        tau = tf.cast(tau, variance.dtype)
+        if self._has_gradients:
+            missed = self._missed_variance(sums, sums.sample_variance(self.samples))
+            return (self.loss_multiplier * tau) ** 2 * (variance + missed)
+        variance += self._missed_variance(sums, tf.cast(dimensions, variance.dtype))
+        if self.control_variate:
+            variance -= sums.shared_variance(self.samples)
+            squares, _ = sums.powers
+            variance -= 2.0 * tf.cast(dimensions, variance.dtype) * squares / self.samples
+            variance = tf.maximum(variance, 0.0)
+        return tau * variance
 
-
-class _Sums(NamedTuple):
-    """Streamed sums over the samples; all weights are divided by exp(largest).
-
-    Attributes:
-        largest: the largest log weight so far.
-        weight: sum w and sum w^2.
-        cube: sum w^3.
-        moment: per variable, sum w z and sum w^2 z, flattened, shape [2, size].
-        spread: sum w^2 |z|^2.
-        non_finite: number of samples without a finite loss.
-    """
-
-    largest: tf.Tensor
-    weight: tf.Tensor
-    cube: tf.Tensor
-    moment: list[tf.Tensor]
-    spread: tf.Tensor
-    non_finite: tf.Tensor
-
-    @classmethod
-    def zero(cls, anchor: Sequence[tf.Tensor]) -> "_Sums":
-        dtype = widest_dtype([x.dtype for x in anchor])
-        moment = [tf.zeros([2, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
-        zero = tf.zeros([], dtype)
-        return cls(
-            tf.constant(-float("inf"), dtype), tf.zeros([2], dtype), zero, moment, zero, zero
-        )
-
-    def add(self, log_weights: tf.Tensor, z: Sequence[tf.Tensor], counts: tf.Tensor) -> "_Sums":
-        """Returns the sums with one block of samples added.
-
-        Args:
-            log_weights: shape [size]; those that are not finite count as minus infinity.
-            z: the samples' noise, shape [size, *shape] per variable.
-            counts: bool tensor of shape [size], which of the samples to add.
-        """
-        finite = tf.math.is_finite(log_weights) & counts
-        log_weights = tf.where(finite, log_weights, -float("inf"))
-        largest = tf.maximum(self.largest, tf.reduce_max(log_weights))
-        # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
-        shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
-        rescale = _with_square(tf.exp(self.largest - shift))
-        w = _with_square(tf.exp(log_weights - shift))
-        flat = [tf.reshape(z_v, [tf.shape(z_v)[0], -1]) for z_v in z]
-        square_norms = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
-        return _Sums(
-            largest,
-            self.weight * rescale + tf.reduce_sum(w, 1),
-            self.cube * tf.reduce_prod(rescale) + tf.reduce_sum(w[0] * w[1]),
-            [
-                m * tf.cast(rescale, m.dtype)[:, None] + tf.cast(w, m.dtype) @ f
-                for m, f in zip(self.moment, flat, strict=True)
-            ],
-            self.spread * rescale[1] + tf.reduce_sum(w[1] * square_norms),
-            self.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
-        )
-
-    def means(self) -> list[tf.Tensor]:
-        """Returns the weighted mean of z, flattened; zero if no sample has a positive weight."""
-        return [tf.math.divide_no_nan(m[0], tf.cast(self.weight[0], m.dtype)) for m in self.moment]
-
-    def variance_of(self, means: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the mean of z's total variance: sum w^2 |z - mean|^2 / (sum w)^2."""
-        dtype = self.spread.dtype
-        cross = tf.add_n(
-            [
-                tf.cast(tf.reduce_sum(mean * moment[1]), dtype)
-                for mean, moment in zip(means, self.moment, strict=True)
-            ]
-        )
-        square = tf.add_n([tf.cast(tf.reduce_sum(mean**2), dtype) for mean in means])
-        total = self.spread - 2.0 * cross + square * self.weight[1]
-        return tf.math.divide_no_nan(tf.maximum(total, 0.0), self.weight[0] ** 2)
-
-
-def _square_norms(rows: tf.Tensor) -> tf.Tensor:
-    # A product: compiled, a sum along rows adds one number at a time.
-    return tf.linalg.matvec(rows * rows, tf.ones(tf.shape(rows)[1:], rows.dtype))
-
-
-def _with_square(w: tf.Tensor) -> tf.Tensor:
-    return tf.stack([w, w * w])
+    def _missed_variance(self, sums: WeightedSums, flat: tf.Tensor) -> tf.Tensor:
+        """Returns what the delta method misses of values of variance `flat`, free of w."""
+        squares, cubes = sums.powers
+        return flat * (2.0 * cubes - squares**2)

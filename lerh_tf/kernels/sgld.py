@@ -21,16 +21,14 @@ from lerh_tf.kernels.base import (
     settings,
     widest_dtype,
 )
-from lerh_tf.kernels.free_chain import free_chain
+from lerh_tf.kernels.chain import Chain
+from lerh_tf.kernels.free_chain import free_chain, gradient_weights, share_of_spread
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.schedules import LangevinSteps, Schedule, checked_schedule
 
-Walk = Callable[
-    [list[tf.Tensor], list[tf.Tensor], list[tf.Tensor], tf.Tensor, tf.Tensor],
-    tuple[list[tf.Tensor], list[tf.Tensor]],
-]
+Walk = Callable[[Chain, list[tf.Tensor], tf.Tensor, tf.Tensor], Chain]
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -44,11 +42,24 @@ class SGLD(Kernel):
     x^1, which the text calls x^0, is the first of the J states and is averaged too, so there are
     J - 1 moves.
 
+    Nearly all of the noise of m is that of the eta_j, which is there where f is flat too.
+    `control_variate=True` takes off what the same noise from the same start gives there. What is
+    left are the gradients: with d^j the chain's distance from that where f is flat,
+
+    d^1 = 0, d^{j+1} = (1 - eps_j / (2 tau)) d^j - eps_j / 2 grad f(x^j),
+    m = x + sum_j eps_j d^j / sum_j eps_j + mean_start (x^1 - x)
+      = x + mean_start (x^1 - x) - sum_j c_j grad f(x^j)
+
+    with weights c_j in closed form. The expectation given the start of the chain is the same, no
+    gradient more is taken, and nothing is left of the noise where grad f is constant. The last
+    state is the same. In a persistent chain x^1 has noise of its own, which stays in m.
+
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
     total variance where f is flat: an upper bound where f is convex, too small where f is curved
     downwards; `mean_start`, the share of x^1 in m there: near 1 the chain hardly left its start,
     and m is no mean of q_{x,tau}; `non_finite`, 1 where the chain left the finite numbers and the
-    update was dropped, else 0.
+    update was dropped, else 0. With the control variate `standard_error` is made from the variance
+    of the gradients along the chain, as if they were linear functions of a chain where f is flat.
 
     Where f is flat x^{j+1} - x = (1 - eps_j / (2 tau)) (x^j - x) + eta_j, so step sizes well below
     4 tau keep the chain near x. A number tau for which the chain must diverge is refused: where a
@@ -68,17 +79,16 @@ class SGLD(Kernel):
             (Section 5.1.1), False at x (Algorithm 3). Defaults to True.
         restart: True counts j from 1 at each weight update (Algorithm 3), False lets it run on
             over the training. Defaults to True.
-        rao_blackwell: True gives m, in the dimensions of the weights that the minibatch does not
-            see, where the optimizer finds any, its conditional expectation given the start of the
-            chain, while the chain's last state is still drawn: the same expectation with a
-            smaller variance, beyond the paper. Defaults to False.
+        control_variate: True takes off the noise that is there where f is flat: the same
+            expectation with a smaller variance, beyond the paper. Defaults to False.
 
     Raises:
         ValueError: `samples` is no integer of at least 2, `noise` unknown, `step_sizes` no
             schedule, or one of the others no bool.
 
     References:
-        Algorithm 3 and Section 5.1.1; Welling and Teh (2011).
+        Algorithm 3 and Section 5.1.1; Welling and Teh (2011); Owen (2013), Monte Carlo theory,
+        methods and examples, chapter 8, for control variates.
     """
 
     samples: int = 1000
@@ -88,7 +98,7 @@ class SGLD(Kernel):
     noise: str = "langevin"
     persistent: bool = True
     restart: bool = True
-    rao_blackwell: bool = False
+    control_variate: bool = False
 
     diagnostic_names: ClassVar[tuple[str, ...]] = (
         "standard_error",
@@ -104,7 +114,7 @@ class SGLD(Kernel):
     def __post_init__(self) -> None:
         integer_at_least("samples", self.samples, 2)
         one_of("noise", self.noise, ("langevin", "linear"))
-        for name in ("relative_to_tau", "persistent", "restart", "rao_blackwell"):
+        for name in ("relative_to_tau", "persistent", "restart", "control_variate"):
             boolean(name, getattr(self, name))
         checked_schedule("step_sizes", self.step_sizes)
 
@@ -141,18 +151,33 @@ class SGLD(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         start = self._start(anchor, chain)
+        first = _difference(start, anchor)
         eps = self._step_sizes(update, tau)
-        weighted_sum, y = self._run(
+        law = free_chain(eps, self._deviation(eps), tau)
+        coefficients = gradient_weights(eps, tau) if self.control_variate else eps
+        dtype = widest_dtype([x.dtype for x in anchor])
+        found = self._run(
             self._walk(objective, anchor, tau),
-            _difference(start, anchor),
-            tf.cast(eps, widest_dtype([x.dtype for x in anchor])),
+            first,
+            tf.cast(tf.stack([eps, coefficients]), dtype),
             noise,
             block_size(anchor),
         )
-        weight = tf.reduce_sum(eps)
-        mean = [s / tf.cast(weight, s.dtype) for s in weighted_sum]
-        law = free_chain(eps, self._deviation(eps), tau)
-        return self._estimate(anchor, start, mean, y, law, objective.dimensions(anchor))
+        if self.control_variate:
+            mean = [
+                tf.cast(law.mean_start, y.dtype) * y + total
+                for y, total in zip(first, found.total, strict=True)
+            ]
+            law = law._replace(mean_noise=tf.zeros_like(law.mean_noise))
+            variance = found.gradient_variance(tf.reduce_sum(coefficients))
+            share = share_of_spread(eps, self._deviation(eps), coefficients, tau, first)
+            error = tf.sqrt(share * variance)
+        else:
+            weight = tf.reduce_sum(eps)
+            mean = [s / tf.cast(weight, s.dtype) for s in found.total]
+            dimensions = tf.cast(objective.dimensions(anchor), tf.float64)
+            error = law.mean_noise * tf.sqrt(dimensions)
+        return self._estimate(anchor, start, mean, found.y, law, error)
 
     def sample(
         self,
@@ -183,7 +208,7 @@ class SGLD(Kernel):
         z = map_blocks(lambda block: noise(block, size), moves, size, dtypes)
 
         def move(y: list[tf.Tensor], drawn: tuple[list[tf.Tensor], tf.Tensor]) -> list[tf.Tensor]:
-            return self._moved(objective, anchor, tau, y, *drawn)
+            return self._moved(y, objective.gradient(displaced(anchor, y)), tau, *drawn)
 
         moved = tf.scan(move, (z, eps[:-1]), y)
         states = [tf.concat([y_v[None], m], 0) for y_v, m in zip(y, moved, strict=True)]
@@ -210,61 +235,61 @@ class SGLD(Kernel):
         self,
         walk: Walk,
         y: list[tf.Tensor],
-        eps: tf.Tensor,
+        steps: tf.Tensor,
         noise: Noise,
         size: int | tf.Tensor,
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    ) -> Chain:
         """Makes the J - 1 moves, a block at a time.
 
+        Args:
+            walk: makes those of a block.
+            y: the first state y^1.
+            steps: the step sizes and the coefficients of the sum, shape [2, J].
+            noise: source of standard normal noise.
+            size: the number of moves in a block.
+
         Returns:
-            sum_{j=1}^J eps_j y^j and the last state y^J.
+            The sum over all J states and the last state y^J.
         """
         moves = self.samples - 1
         size = tf.minimum(size, moves)
-        padded = tf.pad(eps, [[0, size]])
+        padded = tf.pad(steps, [[0, 0], [0, size]])
 
-        def add_block(
-            block: tf.Tensor, count: tf.Tensor, state: tuple[list[tf.Tensor], list[tf.Tensor]]
-        ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-            steps = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
-            return walk(*state, noise(block, size), steps, count)
+        def add_block(block: tf.Tensor, count: tf.Tensor, chain: Chain) -> Chain:
+            own = tf.slice(padded, [0, tf.cast(block, tf.int32) * size], [2, size])
+            return walk(chain, noise(block, size), own, count)
 
-        zeros = [tf.zeros_like(y_v) for y_v in y]
-        total, y = fold_blocks(add_block, moves, size, (zeros, y))
-        return [t + tf.cast(eps[-1], t.dtype) * y_v for t, y_v in zip(total, y, strict=True)], y
+        chain = fold_blocks(add_block, moves, size, Chain.starting_at(y, steps.dtype))
+        # The last state moves nowhere: its gradient is not taken, and its coefficient is 0.
+        return chain if self.control_variate else chain.with_state(steps[1, -1])
 
     def _walk(self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor) -> Walk:
         """Returns the function that makes the first `count` moves of a block, y^j = x^j - x."""
 
-        def walk(
-            total: list[tf.Tensor],
-            y: list[tf.Tensor],
-            z: list[tf.Tensor],
-            eps: tf.Tensor,
-            count: tf.Tensor,
-        ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-            def move(
-                j: tf.Tensor, total: list[tf.Tensor], y: list[tf.Tensor]
-            ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
-                total = [
-                    t + tf.cast(eps[j], t.dtype) * y_v for t, y_v in zip(total, y, strict=True)
-                ]
-                z_j = [z_v[j] for z_v in z]
-                return j + 1, total, self._moved(objective, anchor, tau, y, z_j, eps[j])
+        def walk(chain: Chain, z: list[tf.Tensor], steps: tf.Tensor, count: tf.Tensor) -> Chain:
+            eps, coefficients = tf.unstack(steps)
 
-            _, total, y = tf.while_loop(
-                lambda j, *_: j < count, move, (tf.constant(0), total, y), parallel_iterations=1
+            def move(j: tf.Tensor, chain: Chain) -> tuple[tf.Tensor, Chain]:
+                gradient = objective.gradient(displaced(anchor, chain.y))
+                if self.control_variate:
+                    summed = chain.with_gradient(coefficients[j], gradient)
+                else:
+                    summed = chain.with_state(coefficients[j])
+                z_j = [z_v[j] for z_v in z]
+                return j + 1, summed._replace(y=self._moved(chain.y, gradient, tau, z_j, eps[j]))
+
+            _, chain = tf.while_loop(
+                lambda j, *_: j < count, move, (tf.constant(0), chain), parallel_iterations=1
             )
-            return total, y
+            return chain
 
         return compiled(walk, objective)
 
     def _moved(
         self,
-        objective: Objective,
-        anchor: Sequence[tf.Tensor],
-        tau: tf.Tensor,
         y: list[tf.Tensor],
+        gradient: list[tf.Tensor],
+        tau: tf.Tensor,
         z: list[tf.Tensor],
         eps: tf.Tensor,
     ) -> list[tf.Tensor]:
@@ -275,10 +300,7 @@ class SGLD(Kernel):
             drift = tf.cast(gradient, y.dtype) + y / tf.cast(tau, y.dtype)
             return y - tf.cast(half, y.dtype) * drift + tf.cast(deviation, y.dtype) * z
 
-        return [
-            moved(*parts)
-            for parts in zip(y, objective.gradient(displaced(anchor, y)), z, strict=True)
-        ]
+        return [moved(*parts) for parts in zip(y, gradient, z, strict=True)]
 
     def _estimate(
         self,
@@ -287,17 +309,15 @@ class SGLD(Kernel):
         mean: list[tf.Tensor],
         y: list[tf.Tensor],
         law: Complement,
-        dimensions: tf.Tensor,
+        standard_error: tf.Tensor,
     ) -> Estimate:
         is_valid = all_finite([*mean, *y])
         chain = [tf.cast(x, y_v.dtype) + y_v for x, y_v in zip(anchor, y, strict=True)]
         diagnostics = {
-            "standard_error": law.mean_noise * tf.sqrt(tf.cast(dimensions, tf.float64)),
+            "standard_error": standard_error,
             "mean_start": law.mean_start,
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
-        if self.rao_blackwell:
-            law = law._replace(mean_noise=tf.zeros_like(law.mean_noise))
         estimate = Estimate(mean, chain if self.persistent else [], diagnostics, is_valid, law)
         return estimate.dropped_unless(is_valid, start)
 

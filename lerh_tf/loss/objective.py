@@ -54,18 +54,23 @@ class Objective(abc.ABC):
         """
 
     @abc.abstractmethod
-    def gradient(self, weights: Weights) -> list[tf.Tensor]:
-        """Returns grad f(weights).
+    def value_and_gradient(self, weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Returns f(weights) and grad f(weights).
 
         Args:
             weights: one tensor per used variable, with its shape and dtype.
 
         Returns:
-            One tensor per used variable, of its shape and dtype.
+            The loss, as a call returns it, and one tensor per used variable, of its shape and
+            dtype.
 
         Raises:
             ValueError: f has no gradient with respect to any of them.
         """
+
+    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+        """Returns grad f(weights), as `value_and_gradient` does."""
+        return self.value_and_gradient(weights)[1]
 
     def vectorized(self, stacked: Weights) -> tf.Tensor:
         """Returns f at many weights at once.
@@ -87,8 +92,20 @@ class Objective(abc.ABC):
         Returns:
             One tensor per used variable, shape [samples, *shape].
         """
-        gradients = self._vectorize(self.gradient, stacked)
-        return [tf.ensure_shape(g, s.shape) for g, s in zip(gradients, stacked, strict=True)]
+        return _shaped(self._vectorize(self.gradient, stacked), stacked)
+
+    def vectorized_value_and_gradient(self, stacked: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Returns f and grad f at many weights at once.
+
+        Args:
+            stacked: one tensor per used variable, shape [samples, *shape].
+
+        Returns:
+            The losses, shape [samples], and one tensor per used variable, shape
+            [samples, *shape].
+        """
+        losses, gradients = self._vectorize(self.value_and_gradient, stacked)
+        return tf.reshape(losses, tf.shape(stacked[0])[:1]), _shaped(gradients, stacked)
 
     def dimensions(self, weights: Weights) -> tf.Tensor:
         """Returns in how many dimensions of the weights f lives.
@@ -141,26 +158,38 @@ class LossFunction(Objective):
             raise ValueError(f"The loss must be a scalar. Received: loss={loss!r}")
         return loss
 
-    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+    def value_and_gradient(self, weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """See `Objective`."""
         local = [tf.identity(weight) for weight in weights]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(local)
             loss = self(local)
-        return connected(tape.gradient(loss, local), local)
+        return loss, connected(tape.gradient(loss, local), local)
 
     def vectorized(self, stacked: Weights) -> tf.Tensor:
         """See `Objective`."""
         if self._vectorize_samples:
             return super().vectorized(stacked)
-        dtype = tf.float64 if tf.float64 in [s.dtype for s in stacked] else tf.float32
-        return self._one_by_one(lambda w: tf.cast(tf.reshape(self(w), []), dtype), stacked, dtype)
+        dtype = _dtype_of_losses(stacked)
+        return self._one_by_one(lambda w: _scalar(self(w), dtype), stacked, dtype)
 
     def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
         """See `Objective`."""
         if self._vectorize_samples:
             return super().vectorized_gradient(stacked)
         return self._one_by_one(self.gradient, stacked, [s.dtype for s in stacked])
+
+    def vectorized_value_and_gradient(self, stacked: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """See `Objective`."""
+        if self._vectorize_samples:
+            return super().vectorized_value_and_gradient(stacked)
+        dtype = _dtype_of_losses(stacked)
+
+        def evaluate(weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            loss, gradient = self.value_and_gradient(weights)
+            return _scalar(loss, dtype), gradient
+
+        return self._one_by_one(evaluate, stacked, (dtype, [s.dtype for s in stacked]))
 
     def _one_by_one(self, function: Callable[[Weights], Any], stacked: Weights, dtypes: Any) -> Any:
         self.is_vectorized = False
@@ -179,6 +208,18 @@ def connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
         tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)
         for gradient, weight in zip(gradients, weights, strict=True)
     ]
+
+
+def _shaped(gradients: Sequence[tf.Tensor], stacked: Weights) -> list[tf.Tensor]:
+    return [tf.ensure_shape(g, s.shape) for g, s in zip(gradients, stacked, strict=True)]
+
+
+def _dtype_of_losses(stacked: Weights) -> tf.DType:
+    return tf.float64 if tf.float64 in [s.dtype for s in stacked] else tf.float32
+
+
+def _scalar(loss: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return tf.cast(tf.reshape(loss, []), dtype)
 
 
 def _loops() -> int:

@@ -171,7 +171,7 @@ class ReplayedLoss(Objective):
         )
         return loss
 
-    def gradient(self, weights: Weights) -> list[tf.Tensor]:
+    def value_and_gradient(self, weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """See `Objective`.
 
         Raises:
@@ -188,7 +188,8 @@ class ReplayedLoss(Objective):
             )
         # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
         local = [tf.identity(weight) for weight in weights]
-        return connected(tf.gradients(self(local), local), local)
+        loss = self(local)
+        return loss, connected(tf.gradients(loss, local), local)
 
     def constant(self, source: str) -> tf.Tensor | None:
         """Returns an input of `piece` that does not depend on the weights; None for others.

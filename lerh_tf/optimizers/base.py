@@ -162,7 +162,9 @@ class GaussianApproximation(LossOptimizer):
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
         """Ends a training: the inner optimizer's own steps, and a report of failures."""
         self.inner_optimizer.finalize_variable_values(var_list)
-        self._report_failures(f"Up to weight update {int(self._iterations)} of `{self.name}`: ")
+        self._report_failures(
+            f"Up to weight update {int(self._iterations.numpy())} of `{self.name}`: "
+        )
 
     def _report_failures(self, context: str = "", stacklevel: int = 2) -> None:
         if self.built:

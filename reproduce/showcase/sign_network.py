@@ -75,7 +75,7 @@ def measured_at(settings: SignNetwork) -> list[int]:
 def gradient_free(settings: SignNetwork, seed: int) -> LocalEntropy:
     """Returns the optimizer that needs no gradient."""
     sampler = ImportanceSampling(
-        settings.samples, loss_multiplier=settings.loss_multiplier, rao_blackwell=True
+        settings.samples, loss_multiplier=settings.loss_multiplier, control_variate=True
     )
     return LocalEntropy(settings.tau, sampler, seed=seed)
 

@@ -304,7 +304,11 @@ def test_arguments_of_the_measurement_are_checked(arguments: Any) -> None:
     [
         (Diagnostics, keras.optimizers.SGD, "`Diagnostics` needs an optimizer that is one of"),
         (AdaptTau, keras.optimizers.SGD, "`AdaptTau` needs an optimizer that is `LocalEntropy`"),
-        (AdaptTau, lambda: LocalEntropy(0.1, SGLD(2)), "needs the effective sample size"),
+        (
+            AdaptTau,
+            lambda: LocalEntropy(0.1, SGLD(2)),
+            "needs the samples and the effective sam",
+        ),
         (AdaptTau, lambda: importance(Scoping(1.0, 0.1)), "that follows a schedule can't be set"),
     ],
 )

@@ -150,6 +150,7 @@ def no_inner_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.feature("training", "`run_eagerly=True`, `TrainStep`")
 @pytest.mark.feature("training", "hand-written loop, `optimizer.step`", "yes")
+@pytest.mark.usefixtures("built_optimizers")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
 def test_entry_points_agree_to_the_bit(kernel: str, request: pytest.FixtureRequest) -> None:
     if kernel != "sgld":
@@ -162,6 +163,7 @@ def test_entry_points_agree_to_the_bit(kernel: str, request: pytest.FixtureReque
 
 
 @pytest.mark.feature("training", "`jit_compile=True`", "yes")
+@pytest.mark.usefixtures("built_optimizers")
 @pytest.mark.parametrize("kernel", OPTIMIZERS)
 def test_entry_points_agree_compiled_by_xla(kernel: str) -> None:
     arguments = {"jit": True, "body": masked_and_normalized}
@@ -174,7 +176,7 @@ def not_trained(model: keras.Model) -> list[Array]:
 
 
 @pytest.mark.feature("logs", "logged loss and metrics")
-@pytest.mark.usefixtures("no_inner_compilation")
+@pytest.mark.usefixtures("built_optimizers", "no_inner_compilation")
 @pytest.mark.parametrize(
     "entry", [fit, step, step_in_function, train_step, eager_train_step], ids=lambda d: d.__name__
 )
@@ -204,7 +206,7 @@ def double_precision() -> Iterator[None]:
     keras.config.set_floatx(floatx)
 
 
-@pytest.mark.usefixtures("no_inner_compilation", "double_precision")
+@pytest.mark.usefixtures("built_optimizers", "no_inner_compilation", "double_precision")
 def test_ragged_batches() -> None:
     # `fit` does not know their size as it traces, and TensorFlow rounds its sums otherwise: in
     # float32 by so much that a small fault could hide behind it.
@@ -227,7 +229,7 @@ class Counting(layers.Layer):
         return x
 
 
-@pytest.mark.usefixtures("no_inner_compilation")
+@pytest.mark.usefixtures("built_optimizers", "no_inner_compilation")
 @pytest.mark.parametrize("cls", [keras.Model, Explicit])
 def test_a_fit_traces_no_more_as_it_goes_on(cls: type) -> None:
     counting = Counting()

@@ -71,8 +71,8 @@ ANYTHING = st.one_of(
 CONSTRUCTORS: dict[Any, tuple[str, ...]] = {
     LocalEntropy: (*("tau", "sampler", "seed", "subspace", "on_failure", "nonsense"),),
     HeatRegularization: ("tau", "solver", "seed", "learning_rate", "subspace", "on_failure"),
-    SGLD: ("samples", "step_sizes", "noise", "persistent", "restart", "rao_blackwell"),
-    ImportanceSampling: ("samples", "loss_multiplier", "rao_blackwell"),
+    SGLD: ("samples", "step_sizes", "noise", "persistent", "restart", "control_variate"),
+    ImportanceSampling: ("samples", "estimator", "loss_multiplier"),
     RobbinsMonro: ("steps", "samples", "step_sizes"),
     Scoping: ("tau0", "tau1"),
     LangevinSteps: ("offset",),
@@ -126,6 +126,7 @@ ENTRY_POINTS: dict[str, tuple[type[keras.Model], dict[str, bool]]] = {
 }
 UPDATES = 3
 COUNTS = st.integers(1, 4)
+MULTIPLIERS = st.sampled_from([1.0, 1e3, 1e-30, 1e30])
 KERNELS = st.one_of(
     st.builds(
         SGLD,
@@ -134,13 +135,19 @@ KERNELS = st.one_of(
         noise=st.sampled_from(["langevin", "linear"]),
         persistent=st.booleans(),
         restart=st.booleans(),
-        rao_blackwell=st.booleans(),
+        control_variate=st.booleans(),
     ),
     st.builds(
         ImportanceSampling,
         samples=COUNTS,
-        loss_multiplier=st.sampled_from([1.0, 1e3, 1e-30, 1e30]),
-        rao_blackwell=st.booleans(),
+        estimator=st.sampled_from(["positions", "gradients"]),
+        loss_multiplier=MULTIPLIERS,
+    ),
+    st.builds(
+        ImportanceSampling,
+        samples=st.integers(2, 5),
+        control_variate=st.just(True),
+        loss_multiplier=MULTIPLIERS,
     ),
     st.builds(
         RobbinsMonro,
@@ -213,7 +220,7 @@ def case(**choices: Any) -> dict[str, Any]:
 @example(case(entry="fit", kernel=SGLD(3, noise="linear"), keras={"clipvalue": 1.0}))
 @example(case(entry="fit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
 @example(case(entry="fit-jit", loss="steep", scales=(1.0, 1e20, 1.0), on_failure="raise"))
-@example(case(entry="train-step", kernel=SGLD(3, persistent=False, rao_blackwell=True)))
+@example(case(entry="train-step", kernel=SGLD(3, persistent=False, control_variate=True)))
 @example(case(entry="train-step-jit", kernel=ImportanceSampling(2), scales=(1.0, 1e20, 1.0)))
 @example(case(entry="train-step-eager", kernel=RobbinsMonro(2, 2), loss="nan", on_failure="raise"))
 @given(MODELS)

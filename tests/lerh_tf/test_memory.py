@@ -16,7 +16,7 @@ from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
 from lerh_tf.optimizers import _capture
 from tests.lerh_tf._regression import data
 
-WARM_UP, FITS, KEPT = 10, 30, 4
+WARM_UP, FITS, KEPT = 6, 18, 4
 KERNEL = ImportanceSampling(3)
 # Numbers in each model beside its weights: 4 MiB that a model which is kept holds on to.
 BALLAST = 2**20

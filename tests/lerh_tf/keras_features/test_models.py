@@ -14,7 +14,7 @@ from lerh_tf import SGLD, HeatRegularization, ImportanceSampling, LocalEntropy, 
 from lerh_tf.noise import PhiloxNoise
 from tests.lerh_tf.keras_features._descent import Array, assert_same, descent, sgd, training
 
-pytestmark = pytest.mark.usefixtures("plain_loops")
+pytestmark = pytest.mark.usefixtures("built_optimizers", "plain_loops")
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((4, 4)).astype("float32")

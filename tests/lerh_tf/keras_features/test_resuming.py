@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, LangevinSteps, LocalEntropy
+from lerh_tf import SGLD, LangevinSteps, LocalEntropy, Scoping
 from tests.lerh_tf.keras_features._descent import Array
 
 # Keras itself converts its variables in a way that NumPy 2 deprecates.
@@ -28,14 +28,14 @@ Y = RNG.standard_normal((ROWS, 1)).astype("float32")
 
 
 def compiled() -> keras.Model:
-    """A model with statistics, and an optimizer with a chain, averages and accumulators."""
+    """A model with statistics; an optimizer with schedules, a chain, averages, accumulators."""
     keras.utils.set_random_seed(3)
     model = keras.Sequential(
         [keras.Input((3,)), keras.layers.BatchNormalization(), keras.layers.Dense(1)]
     )
-    sampler = SGLD(3, step_sizes=LangevinSteps(20.0))
+    sampler = SGLD(3, step_sizes=LangevinSteps(20.0), restart=False)
     arguments: dict[str, Any] = {"use_ema": True, "gradient_accumulation_steps": 2}
-    model.compile(LocalEntropy(0.1, sampler, seed=5, **arguments), "mse")
+    model.compile(LocalEntropy(Scoping(0.1, 0.05), sampler, seed=5, **arguments), "mse")
     return model
 
 

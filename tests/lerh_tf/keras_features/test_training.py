@@ -13,7 +13,7 @@ from keras import layers
 from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
 from tests.lerh_tf.keras_features._descent import Array, assert_same, descent, sgd, training
 
-pytestmark = pytest.mark.usefixtures("plain_loops", "no_noise")
+pytestmark = pytest.mark.usefixtures("built_optimizers", "plain_loops", "no_noise")
 
 Build = Callable[[], keras.Model]
 schedules = keras.optimizers.schedules

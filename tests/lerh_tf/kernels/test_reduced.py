@@ -198,10 +198,10 @@ def test_readings_keep_their_meaning(kernel: SGLD) -> None:
 
 
 @pytest.mark.usefixtures("plain_loops")
-def test_rao_blackwell_moves_the_mean_and_leaves_the_end_of_the_chain() -> None:
+def test_control_variate_moves_the_mean_and_leaves_the_end_of_the_chain() -> None:
     case = Case(FOUND["dense"].build, FOUND["dense"].x, 0, 0, "float64")
     plain, averaged = (
-        SGLD(10, step_sizes=LangevinSteps(5.0), rao_blackwell=rb) for rb in (False, True)
+        SGLD(10, step_sizes=LangevinSteps(5.0), control_variate=cv) for cv in (False, True)
     )
     pair = run(case, plain, "float64", reduced_kernel=averaged)
     displacement, last = pair.errors()[:2]

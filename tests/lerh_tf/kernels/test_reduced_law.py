@@ -144,9 +144,12 @@ def distance(a: Array, b: Array) -> float:
 
 KERNELS: dict[str, Kernel] = {
     "sgld": SGLD(6, step_sizes=LangevinSteps(2.0)),
+    "sgld-control-variate": SGLD(6, step_sizes=LangevinSteps(2.0), control_variate=True),
     "sgld-linear": SGLD(6, step_sizes=LangevinSteps(2.0), noise="linear"),
     "sgld-not-persistent": SGLD(6, step_sizes=LangevinSteps(2.0), persistent=False),
     "importance-sampling": ImportanceSampling(6),
+    # Not with a control variate: in the complement it then keeps the mean, not the law.
+    "importance-sampling-gradients": ImportanceSampling(6, estimator="gradients"),
     "robbins-monro": RobbinsMonro(4, 3),
 }
 
@@ -223,35 +226,6 @@ def test_wrong_complement_of_importance_sampling_would_be_noticed() -> None:
     assert distance(plain, wrong) > STANDARD_ERRORS
 
 
-AVERAGED: dict[str, Kernel] = {
-    "sgld": SGLD(6, step_sizes=LangevinSteps(2.0), rao_blackwell=True),
-    "importance-sampling": ImportanceSampling(6, rao_blackwell=True),
-}
-
-
-@pytest.mark.parametrize("name", AVERAGED)
-def test_rao_blackwell_keeps_the_mean_with_a_smaller_variance(name: str) -> None:
-    plain = drawn(KERNELS[name], True)
-    averaged = drawn(AVERAGED[name], True)
-    error = np.hypot(*(d.displacement.std(0) / np.sqrt(REPETITIONS) for d in (plain, averaged)))
-    difference = np.abs(averaged.displacement.mean(0) - plain.displacement.mean(0))
-    assert (difference < STANDARD_ERRORS * error).all()
-
-    variances = [d.displacement.var(0).sum() for d in (plain, averaged)]
-    unseen = plain.unseen.var(0).sum()
-    assert unseen > 0.1
-    np.testing.assert_allclose(averaged.unseen.var(0).sum(), 0.0, atol=1e-20)
-    # All that is gained is the variance in the complement.
-    np.testing.assert_allclose(variances[0] - variances[1], unseen, rtol=0.1)
-
-
-def test_rao_blackwell_draws_the_end_of_the_chain_with_its_full_law() -> None:
-    plain, averaged = drawn(KERNELS["sgld"], False), drawn(AVERAGED["sgld"], True)
-    assert distance(plain.last, averaged.last) < STANDARD_ERRORS
-    # Its conditional mean, that of a persistent chain, is not 0.
-    assert np.abs(averaged.unseen.mean(0)).min() > 0.01
-
-
 def spread(draws: Draws) -> float:
     """The root of the displacement's total variance."""
     return float(np.sqrt(draws.displacement.var(0).sum()))
@@ -259,9 +233,9 @@ def spread(draws: Draws) -> float:
 
 HONEST: dict[str, Kernel] = {
     "sgld": SGLD(6, step_sizes=LangevinSteps(2.0)),
-    "sgld-rao-blackwell": SGLD(6, step_sizes=LangevinSteps(2.0), rao_blackwell=True),
     "importance-sampling": ImportanceSampling(200),
-    "importance-sampling-rao-blackwell": ImportanceSampling(200, rao_blackwell=True),
+    "importance-sampling-control-variate": ImportanceSampling(200, control_variate=True),
+    "importance-sampling-gradients": ImportanceSampling(200, estimator="gradients"),
 }
 
 
@@ -273,10 +247,9 @@ def test_standard_error_is_the_spread_over_repetitions(name: str) -> None:
     np.testing.assert_allclose(error, spread(draws), rtol=0.05)
 
 
-@pytest.mark.parametrize("rao_blackwell", [False, True])
-def test_standard_error_counts_repeated_rows_of_an_embedding_once(rao_blackwell: bool) -> None:
+def test_standard_error_counts_repeated_rows_of_an_embedding_once() -> None:
     indices = tf.constant([5, 1, 5, 5])
-    kernel = SGLD(6, step_sizes=LangevinSteps(2.0), persistent=False, rao_blackwell=rao_blackwell)
+    kernel = SGLD(6, step_sizes=LangevinSteps(2.0), persistent=False)
 
     @tf.function(autograph=False)
     def errors() -> Any:
@@ -296,5 +269,4 @@ def test_standard_error_counts_repeated_rows_of_an_embedding_once(rao_blackwell:
         return [found.diagnostics["standard_error"] for found in (plain, reduced)]
 
     plain, reduced = (float(error) for error in errors())
-    # Two of the nine rows are seen.
-    assert reduced == pytest.approx(plain * (np.sqrt(2 / 9) if rao_blackwell else 1.0))
+    assert reduced == pytest.approx(plain)

@@ -27,7 +27,7 @@ from tests.lerh_tf.kernels._network import (
     gradient,
     relative_error,
 )
-from tests.lerh_tf.kernels._paper import Array, Chain, sgld
+from tests.lerh_tf.kernels._paper import Array, Chain, Gradient, sgld
 
 TAU = 0.3
 DTYPES = sorted(TOLERANCES)
@@ -42,14 +42,21 @@ def noise_of(blocks: int, size: int) -> Array:
     return np.random.default_rng(blocks).standard_normal((blocks, size, SIZE))
 
 
-def paper(kernel: SGLD, z: Array, start: Array, update: int = 0, restart: bool = True) -> Chain:
+def paper(
+    kernel: SGLD,
+    z: Array,
+    start: Array,
+    update: int = 0,
+    restart: bool = True,
+    of: Gradient = gradient,
+) -> Chain:
     """Algorithm 3 in NumPy for the settings of `kernel`."""
     J = kernel.samples
     j = np.arange(1, J + 1) + (0 if restart else J * update)
     eps = np.array([float(kernel.step_sizes(int(j_i))) for j_i in j])
     deviation = np.sqrt(eps) if kernel.noise == "langevin" else eps
     eta = deviation[:-1, None] * z.reshape(-1, SIZE)[: J - 1]
-    return sgld(gradient, ANCHOR, TAU, eps, eta, start)
+    return sgld(of, ANCHOR, TAU, eps, eta, start)
 
 
 def assert_equal(actual: Estimate, expected: Chain, dtype: str) -> None:
@@ -103,6 +110,28 @@ def test_later_updates(persistent: bool, restart: bool) -> None:
         paper(kernel, z, start, 3, not restart),
     ):
         assert relative_error(actual.displacement, wrong.mean - ANCHOR) > 1e-3
+
+
+@pytest.mark.parametrize("noise", ["langevin", "linear"])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_control_variate_takes_off_the_chain_where_f_is_flat(persistent: bool, noise: str) -> None:
+    z, start = noise_of(1, 32), ELSEWHERE if persistent else ANCHOR
+    kernel = SGLD(
+        11,
+        step_sizes=LangevinSteps(3.0),
+        persistent=persistent,
+        noise=noise,
+        control_variate=True,
+    )
+    found = estimate(kernel, TAU, z, "float64", start=ELSEWHERE)
+    plain, flat = (paper(kernel, z, start, of=of) for of in (gradient, np.zeros_like))
+    drift = paper(kernel, 0.0 * z, start, of=np.zeros_like)
+    expected = plain.mean - flat.mean + drift.mean - ANCHOR
+    assert relative_error(found.displacement, expected) < TOLERANCES["float64"]
+    if persistent:
+        assert relative_error(found.chain, plain.states[-1]) < TOLERANCES["float64"]
+    # The start's own share is there, and in it.
+    assert relative_error(found.displacement, plain.mean - flat.mean) > 0.1 or not persistent
 
 
 def variants() -> dict[str, Array]:

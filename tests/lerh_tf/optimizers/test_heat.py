@@ -1,15 +1,11 @@
 """HeatRegularization: construction, configuration, variables and going on after a checkpoint."""
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import numpy.typing as npt
 import pytest
-from keras import layers
 
 from lerh_tf import (
     SGLD,
@@ -116,68 +112,3 @@ def test_learning_rate_tied_to_tau_is_not_set_apart() -> None:
         optimizer.learning_rate = 0.2
     optimizer.tau = 0.2
     assert float(optimizer.learning_rate.numpy()) == np.float32(0.2)
-
-
-RUNS: dict[str, Any] = {
-    "heat": lambda: HeatRegularization(Scoping(0.1, 0.05), RobbinsMonro(3, 2), seed=5),
-    "sgld": lambda: LocalEntropy(
-        0.1,
-        SGLD(4, step_sizes=LangevinSteps(20.0), restart=False),
-        seed=5,
-        gradient_accumulation_steps=3,
-    ),
-}
-
-# What a new process does: load, go on with the second half of the data, save.
-GO_ON = """
-import sys
-import keras, numpy as np
-import lerh_tf
-source, target, data = sys.argv[1:]
-model = keras.saving.load_model(source)
-x, y = np.load(data).values()
-model.fit(x, y, batch_size=2, shuffle=False, verbose=0)
-values = [v.numpy() for v in [*model.variables, *model.optimizer.variables]]
-np.savez(target, *values)
-"""
-
-
-# No dropout: Keras files do not hold the state of its seed, so that SGD does not go on either.
-def network() -> keras.Model:
-    keras.utils.set_random_seed(3)
-    return keras.Sequential(
-        [
-            keras.Input((3,)),
-            layers.Dense(4, activation="tanh"),
-            layers.BatchNormalization(),
-            layers.Dense(1),
-        ]
-    )
-
-
-def fit(model: keras.Model, data: tuple[Array, Array]) -> None:
-    model.fit(*data, batch_size=2, shuffle=False, verbose=0)
-
-
-# Keras asks its variables for arrays in a way that NumPy is giving up.
-@pytest.mark.feature("saving", "`.keras` file, new process goes on")
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-@pytest.mark.parametrize("name", RUNS)
-def test_training_goes_on_from_a_file_as_if_uninterrupted(name: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((8, 3)).astype("float32")
-    y = rng.standard_normal((8, 1)).astype("float32")
-    model = network()
-    model.compile(optimizer=RUNS[name](), loss="mse")
-    fit(model, (x[:4], y[:4]))
-    model.save(tmp_path / "half way.keras")
-    fit(model, (x[4:], y[4:]))
-    expected = [v.numpy() for v in [*model.variables, *model.optimizer.variables]]
-
-    np.savez(tmp_path / "data.npz", x=x[4:], y=y[4:])
-    files = [tmp_path / file for file in ("half way.keras", "whole.npz", "data.npz")]
-    subprocess.run([sys.executable, "-c", GO_ON, *map(str, files)], check=True)
-    with np.load(files[1]) as found:
-        assert len(found.files) == len(expected)
-        for actual, value in zip(found.values(), expected, strict=True):
-            np.testing.assert_array_equal(actual, value)

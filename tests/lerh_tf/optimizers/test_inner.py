@@ -29,7 +29,7 @@ from tests.lerh_tf._regression import (
 )
 
 pytestmark = [
-    pytest.mark.usefixtures("plain_loops"),
+    pytest.mark.usefixtures("built_optimizers", "plain_loops"),
     # Keras itself converts its variables in a way that NumPy 2 deprecates.
     pytest.mark.filterwarnings("ignore:__array__ implementation doesn't:DeprecationWarning"),
 ]

@@ -267,7 +267,8 @@ def test_sampler_must_be_one(choice: Any) -> None:
 
 @pytest.mark.parametrize("choice", [None, "always", 1, 0])
 def test_subspace_must_be_auto_or_false(choice: Any) -> None:
-    with pytest.raises(ValueError, match=r'^`subspace` must be "auto" or False') as refusal:
+    rule = r'^`subspace` must be "auto", which True is too, or False'
+    with pytest.raises(ValueError, match=rule) as refusal:
         LocalEntropy(subspace=choice)
     assert refusal.match(f"Received: subspace={choice!r}$")
     assert LocalEntropy(subspace=True).subspace == LocalEntropy().subspace == "auto"

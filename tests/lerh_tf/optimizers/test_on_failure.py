@@ -23,7 +23,7 @@ from lerh_tf import (
 from tests.lerh_tf._keras_steps import state_of
 from tests.lerh_tf._kernels import Array
 
-pytestmark = pytest.mark.usefixtures("plain_loops")
+pytestmark = pytest.mark.usefixtures("built_optimizers", "plain_loops")
 
 Made = LocalEntropy | HeatRegularization
 Make = Callable[..., Made]

@@ -116,7 +116,7 @@ def assert_close(actual: list[Array], expected: list[Array]) -> None:
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.usefixtures("one_noise", "plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "one_noise", "plain_loops")
 @pytest.mark.parametrize(
     ("entry", "kernel"),
     [
@@ -136,11 +136,11 @@ def test_reduced_training_follows_plain_training(entry: Any, kernel: str) -> Non
     assert optimizer.diagnostics["sampled_dimensions"] == 2 * 4 + 4 + 8 + 2
 
 
-@pytest.mark.usefixtures("one_noise", "plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "one_noise", "plain_loops")
 def test_every_part_of_the_noise_counts() -> None:
     # Rao-Blackwellised the mean has another complement: plain training would not follow.
     optimizer = LocalEntropy(
-        TAU, SGLD(6, step_sizes=LangevinSteps(5.0), rao_blackwell=True), seed=0
+        TAU, SGLD(6, step_sizes=LangevinSteps(5.0), control_variate=True), seed=0
     )
     kernel = fit(optimizer)[0]
     assert np.abs(kernel - plainly_trained("sgld")[0]).max() > 1e-2
@@ -158,7 +158,7 @@ def fit_case(optimizer: Optimizer, name: str, rows: int = len(X), **arguments: A
     return state(model, optimizer)
 
 
-@pytest.mark.usefixtures("one_noise", "plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "one_noise", "plain_loops")
 @pytest.mark.parametrize("name", DATA)
 def test_step_compiled_as_a_whole_follows_plain_training(name: str) -> None:
     # XLA has its own QR factorisation, sort and scatter.
@@ -176,7 +176,7 @@ def test_step_compiled_as_a_whole_trains(kernel: str, name: str) -> None:
     assert 0 < optimizer.diagnostics["sampled_dimensions"] < optimizer.diagnostics["dimensions"]
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 def test_steps_per_execution_change_nothing() -> None:
     one, two = OPTIMIZERS["sgld"](), OPTIMIZERS["sgld"]()
     expected = fit_case(one, "dense")
@@ -248,33 +248,33 @@ def dimensions_after_fit(
     return int(found["sampled_dimensions"]), int(found["dimensions"])
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 @pytest.mark.parametrize("name", PLAIN)
 def test_other_models_are_sampled_whole(name: str) -> None:
     build, x, dimensions = PLAIN[name]
     assert dimensions_after_fit(build(), x) == (dimensions, dimensions)
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 def test_frozen_layer_is_no_weight_and_makes_inputs_of_the_next() -> None:
     model = dense_model(9)
     model.layers[1].trainable = False
     assert dimensions_after_fit(model, [normal(9)]) == (ROWS * 2 + 2, 4 * 2 + 2)
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 def test_subspace_can_be_turned_off() -> None:
     case = FOUND["dense"]
     assert dimensions_after_fit(case.model(), case.x, subspace=False) == (50, 50)
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 def test_decoupled_weight_decay_leaves_the_loss_as_it_is() -> None:
     case = FOUND["dense"]
     assert dimensions_after_fit(case.model(), case.x, weight_decay=0.01) == (26, 50)
 
 
-@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.usefixtures("built_optimizers", "plain_loops")
 def test_other_inputs_of_a_model_are_reduced_beside_a_regularized_one() -> None:
     a, b = keras.Input((9,)), keras.Input((11,))
     h = layers.Concatenate()([dense(a, 3, kernel_regularizer="l2"), dense(b, 2)])

@@ -1,0 +1,149 @@
+"""Streamed sums over a sample with weights that are known by their logarithms alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from lerh_tf.kernels.base import widest_dtype
+from lerh_tf.noise import working_dtype
+
+
+class WeightedSums(NamedTuple):
+    """Sums over samples v with weights w, all of them divided by exp(largest).
+
+    Sums of v and |v|^2 are over rows of coefficients: w, w^2 and, where it is asked for, 1.
+
+    Attributes:
+        largest: the largest log weight so far.
+        weight: sum w and sum w^2.
+        cube: sum w^3.
+        moment: per variable, the sums of v, flattened, shape [rows, size].
+        spread: per row, the sum of |v|^2, scalars.
+        non_finite: number of samples whose weight is not finite.
+    """
+
+    largest: tf.Tensor
+    weight: tf.Tensor
+    cube: tf.Tensor
+    moment: list[tf.Tensor]
+    spread: tuple[tf.Tensor, ...]
+    non_finite: tf.Tensor
+
+    @classmethod
+    def zero(cls, anchor: Sequence[tf.Tensor], rows: int) -> "WeightedSums":
+        """Returns the sums over no sample.
+
+        Args:
+            anchor: one tensor per variable, of the shape of its part of v.
+            rows: 2, or 3 for the plain sums too.
+        """
+        dtype = widest_dtype([x.dtype for x in anchor])
+        moment = [tf.zeros([rows, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
+        zero = tf.zeros([], dtype)
+        return cls(
+            tf.constant(-float("inf"), dtype),
+            tf.zeros([2], dtype),
+            zero,
+            moment,
+            (zero,) * rows,
+            zero,
+        )
+
+    def add(
+        self, log_weights: tf.Tensor, values: Sequence[tf.Tensor], counts: tf.Tensor
+    ) -> "WeightedSums":
+        """Returns the sums with one block of samples added.
+
+        Args:
+            log_weights: shape [size]; those that are not finite count as minus infinity.
+            values: v, shape [size, *shape] per variable.
+            counts: bool tensor of shape [size], which of the samples to add.
+        """
+        finite = tf.math.is_finite(log_weights) & counts
+        log_weights = tf.where(finite, log_weights, -float("inf"))
+        largest = tf.maximum(self.largest, tf.reduce_max(log_weights))
+        # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
+        shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
+        rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
+        w = self._rows(tf.exp(log_weights - shift), tf.cast(counts, log_weights.dtype))
+        flat = [tf.reshape(v, [tf.shape(v)[0], -1]) for v in values]
+        square_norms = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
+        return WeightedSums(
+            largest,
+            self.weight * rescale[:2] + tf.reduce_sum(w[:2], 1),
+            self.cube * (rescale[0] * rescale[1]) + tf.reduce_sum(w[0] * w[1]),
+            [
+                m * tf.cast(rescale, m.dtype)[:, None] + tf.cast(w, m.dtype) @ f
+                for m, f in zip(self.moment, flat, strict=True)
+            ],
+            tuple(
+                spread * rescale[row] + tf.reduce_sum(w[row] * square_norms)
+                for row, spread in enumerate(self.spread)
+            ),
+            self.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
+        )
+
+    def _rows(self, w: tf.Tensor, ones: tf.Tensor) -> tf.Tensor:
+        return tf.stack([w, w * w, ones][: len(self.spread)])
+
+    @property
+    def has_weight(self) -> tf.Tensor:
+        """Whether a sample has a positive weight, a scalar bool tensor."""
+        return self.weight[0] > 0.0
+
+    @property
+    def powers(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sums of the squares and of the cubes of the weights that sum to 1."""
+        total = self.weight[0]
+        return (
+            tf.math.divide_no_nan(self.weight[1], total**2),
+            tf.math.divide_no_nan(self.cube, total**3),
+        )
+
+    def means(self) -> list[tf.Tensor]:
+        """Returns the weighted mean of v, flattened; zero if no sample has a positive weight."""
+        return [tf.math.divide_no_nan(m[0], tf.cast(self.weight[0], m.dtype)) for m in self.moment]
+
+    def plain_means(self, samples: int) -> list[tf.Tensor]:
+        """Returns the mean of v over all samples, likewise."""
+        return [tf.where(self.has_weight, m[2] / samples, 0.0) for m in self.moment]
+
+    def delta_variance(self) -> tf.Tensor:
+        """Returns sum w^2 |v - mean|^2 / (sum w)^2, of the weighted mean."""
+        means = self.means()
+        cross = self._dot(means, 1)
+        total = self.spread[1] - 2.0 * cross + _square(means, cross.dtype) * self.weight[1]
+        return tf.math.divide_no_nan(tf.maximum(total, 0.0), self.weight[0] ** 2)
+
+    def shared_variance(self, samples: int) -> tf.Tensor:
+        """Returns sum (2 w v (v - mean) / sum w - v^2 / J) / J.
+
+        That much less than `delta_variance` is the delta method's variance of the weighted mean
+        less the plain one, sum |w (v - mean) / sum w - v / J|^2.
+        """
+        dtype = self.spread[0].dtype
+        weighted = tf.math.divide_no_nan(self.spread[0], self.weight[0])
+        shared = 2.0 * (weighted - _square(self.means(), dtype)) - self.spread[2] / samples
+        return shared / samples
+
+    def sample_variance(self, samples: int) -> tf.Tensor:
+        """Returns the unbiased variance of v over the samples that count; infinite for one."""
+        count = tf.cast(samples, self.non_finite.dtype) - self.non_finite
+        square = tf.add_n([tf.cast(tf.reduce_sum(m[2] ** 2), count.dtype) for m in self.moment])
+        total = tf.maximum(self.spread[2] - tf.math.divide_no_nan(square, count), 0.0)
+        return tf.where(count > 1.0, total / tf.maximum(count - 1.0, 1.0), float("inf"))
+
+    def _dot(self, means: Sequence[tf.Tensor], row: int) -> tf.Tensor:
+        dtype = self.spread[0].dtype
+        pairs = zip(means, self.moment, strict=True)
+        return tf.add_n([tf.cast(tf.reduce_sum(mean * m[row]), dtype) for mean, m in pairs])
+
+
+def _square(means: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:
+    return tf.add_n([tf.cast(tf.reduce_sum(mean**2), dtype) for mean in means])
+
+
+def _square_norms(rows: tf.Tensor) -> tf.Tensor:
+    # A product: compiled, a sum along rows adds one number at a time.
+    return tf.linalg.matvec(rows * rows, tf.ones(tf.shape(rows)[1:], rows.dtype))
