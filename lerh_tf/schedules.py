@@ -129,30 +129,46 @@ class RobbinsMonroSteps(_Value):
     """Step sizes of Robbins-Monro: a_j = c j^(-alpha), or c j^alpha as printed, j = 1, 2, ...
 
     Args:
-        c: the first step size, positive. Defaults to 0.1, the paper's.
+        c: factor, positive. Defaults to 0.1, the paper's.
         alpha: exponent in (1/2, 1]. Defaults to 0.7, the paper's.
         growing: False decays, which the method needs to converge; True grows as the text of
             Section 5.2 prints it. Defaults to False.
+        largest: no step size is larger, positive; None for no bound. With c = alpha = 1 it keeps
+            the first steps of an average short. Defaults to None.
 
     Raises:
-        ValueError: `c` is not positive and finite, `alpha` not in (1/2, 1], or `growing` no bool.
+        ValueError: `c` or `largest` is not positive and finite, `alpha` not in (1/2, 1], or
+            `growing` no bool.
 
     References:
         Algorithm 5 and Section 5.2; Robbins and Monro (1951) for the decay.
     """
 
-    def __init__(self, c: float = 0.1, alpha: float = 0.7, growing: bool = False):
+    def __init__(
+        self,
+        c: float = 0.1,
+        alpha: float = 0.7,
+        growing: bool = False,
+        largest: float | None = None,
+    ):
         self._c = positive_float("c", c)
         self._alpha = finite_float("alpha", alpha)
         if not 0.5 < self._alpha <= 1.0:
             raise ValueError(f"`alpha` must be in (1/2, 1]. Received: alpha={alpha}")
         self._growing = boolean("growing", growing)
+        self._largest = None if largest is None else positive_float("largest", largest)
 
     def __call__(self, step: Any) -> tf.Tensor:
         """Returns a_j for j = `step`, counted from 1."""
         exponent = self._alpha if self._growing else -self._alpha
-        return self._c * tf.cast(step, tf.float64) ** exponent
+        a = self._c * tf.cast(step, tf.float64) ** exponent
+        return a if self._largest is None else tf.minimum(a, self._largest)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {"c": self._c, "alpha": self._alpha, "growing": self._growing}
+        return {
+            "c": self._c,
+            "alpha": self._alpha,
+            "growing": self._growing,
+            "largest": self._largest,
+        }

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import integer_at_least
+from lerh_tf._checks import finite_float, integer_at_least
 from lerh_tf.kernels.base import (
     Estimate,
     Kernel,
@@ -17,6 +17,7 @@ from lerh_tf.kernels.base import (
     fold_blocks,
     scaled,
     settings,
+    widest_dtype,
 )
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
@@ -35,13 +36,18 @@ class RobbinsMonro(Kernel):
     x^1, which the text calls x^0, is moved J times, and the last state is returned.
 
     Where f is linear the distance to the root shrinks to prod_{j=1}^J (1 - a_j) of what it was,
-    0.51 with the defaults: the paper's settings go half of the way. More steps or larger step
-    sizes go further.
+    0.51 with the defaults: the paper's settings go half of the way. To go all of it, and to
+    average the noise of all gradients, take a_j = min(1/2, 1/j), which stays stable where tau times
+    the curvature of f exceeds 1 and plain 1/j does not:
+    `RobbinsMonro(30, 30, step_sizes=RobbinsMonroSteps(1.0, 1.0, largest=0.5))`.
 
     Its diagnostics are `residual`, |h|, of the last estimate of h; `relative_residual`,
-    |h| / |m - x|, near 0 where the iteration has arrived, about 1 where it is half of the way
-    there, and 0 where f is flat and nothing moves; `non_finite`, 1 where the iteration left the
-    finite numbers and the update was dropped, else 0.
+    |h| / |m - x|, near 0 where the iteration has arrived and the noise of M gradients is small,
+    about 1 where it is half of the way there, and 0 where f is flat and nothing moves;
+    `standard_error`, of m, as the root of its total variance where h has slope 1, as it has where
+    f is linear, from how much the last two estimates of h differ; `steps`, how many moves were
+    made; `non_finite`, 1 where the iteration left the finite numbers and the update was dropped,
+    else 0.
 
     Args:
         steps: number of moves (paper's J), a positive integer. Defaults to 30.
@@ -49,9 +55,13 @@ class RobbinsMonro(Kernel):
             to 30.
         step_sizes: schedule j -> a_j, j counted from 1. Defaults to `RobbinsMonroSteps()`, which
             decays as 0.1 j^(-0.7); the text prints the growing form.
+        tolerance: stops before J moves where the relative error of m is estimated to be at most
+            this: the root of |h|^2, less what the noise of M gradients adds to it, plus the squared
+            standard error, over |m - x|. A number of at least 0; 0 makes all moves. Defaults to 0.
 
     Raises:
-        ValueError: `steps` or `samples` is no positive integer, or `step_sizes` no schedule.
+        ValueError: `steps` or `samples` is no positive integer, `step_sizes` no schedule, or
+            `tolerance` negative or not finite.
 
     References:
         Algorithm 5, equation (robmon); Robbins and Monro (1951).
@@ -61,10 +71,13 @@ class RobbinsMonro(Kernel):
     samples: int = 30
     _: dataclasses.KW_ONLY
     step_sizes: Schedule = dataclasses.field(default_factory=RobbinsMonroSteps)
+    tolerance: float = 0.0
 
     diagnostic_names: ClassVar[tuple[str, ...]] = (
         "residual",
         "relative_residual",
+        "standard_error",
+        "steps",
         "non_finite",
     )
     reducible: ClassVar[bool] = True
@@ -77,6 +90,10 @@ class RobbinsMonro(Kernel):
         integer_at_least("steps", self.steps, 1)
         integer_at_least("samples", self.samples, 1)
         checked_schedule("step_sizes", self.step_sizes)
+        if finite_float("tolerance", self.tolerance) < 0.0:
+            raise ValueError(
+                f"`tolerance` must be at least 0. Received: tolerance={self.tolerance}"
+            )
 
     def __call__(
         self,
@@ -89,36 +106,40 @@ class RobbinsMonro(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         mean_gradient = self._mean_gradient(objective, anchor, tau, noise)
-        zeros = [tf.zeros_like(x, working_dtype(x.dtype)) for x in anchor]
+        dtype = widest_dtype([x.dtype for x in anchor])
 
-        def move(
-            j: tf.Tensor, y: list[tf.Tensor], _: list[tf.Tensor]
-        ) -> tuple[tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
+        def move(j: tf.Tensor, state: _Iteration) -> tuple[tf.Tensor, _Iteration]:
             h = [
                 y_v + tf.cast(tau, y_v.dtype) * g
-                for y_v, g in zip(y, mean_gradient(j, y), strict=True)
+                for y_v, g in zip(state.y, mean_gradient(j, state.y), strict=True)
             ]
-            a = self.step_sizes(j)
-            return (
-                j + 1,
-                [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(y, h, strict=True)],
-                h,
-            )
+            return j + 1, state.moved(h, self.step_sizes(j))
 
-        _, y, h = tf.while_loop(
-            lambda j, *_: j <= self.steps,
+        def goes_on(j: tf.Tensor, state: _Iteration) -> tf.Tensor:
+            within = j <= self.steps
+            if self.tolerance == 0.0:
+                return within
+            # Two differences of h tell its noise; the first is most of the step.
+            return within & ((j <= 3) | (state.error() > self.tolerance * state.step()))
+
+        j, found = tf.while_loop(
+            goes_on,
             move,
-            (tf.constant(1, tf.int64), zeros, zeros),
+            (tf.constant(1, tf.int64), _Iteration.start(anchor, dtype)),
             parallel_iterations=1,
         )
-        is_valid = all_finite(y)
-        residual, step = tf.sqrt(dot(h, h)), tf.sqrt(dot(y, y))
+        is_valid = all_finite(found.y)
+        residual = tf.sqrt(dot(found.h, found.h))
         diagnostics = {
             "residual": residual,
-            "relative_residual": tf.where(tf.equal(residual, 0.0), residual, residual / step),
+            "relative_residual": tf.where(
+                tf.equal(residual, 0.0), residual, residual / found.step()
+            ),
+            "standard_error": tf.sqrt(found.variance()),
+            "steps": tf.cast(j - 1, dtype),
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
-        displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in y]
+        displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in found.y]
         # No complement: h is 0 at x where f is constant, so nothing moves.
         return Estimate(displacement, [], diagnostics, is_valid)
 
@@ -153,6 +174,49 @@ class RobbinsMonro(Kernel):
             return [s / self.samples for s in sums]
 
         return mean_gradient
+
+
+class _Iteration(NamedTuple):
+    """A state of the iteration and what is known of it.
+
+    Attributes:
+        y: x^j - x, one tensor per variable.
+        h: the last estimate of h, at the state before.
+        noise: the total variance of its noise, half the square of its last change.
+        share: the variance of y over that of the noise, where h has slope 1.
+    """
+
+    y: list[tf.Tensor]
+    h: list[tf.Tensor]
+    noise: tf.Tensor
+    share: tf.Tensor
+
+    @classmethod
+    def start(cls, anchor: Sequence[tf.Tensor], dtype: tf.DType) -> "_Iteration":
+        """Returns the state x^1 = x."""
+        zeros = [tf.zeros_like(x, working_dtype(x.dtype)) for x in anchor]
+        return cls(zeros, zeros, tf.zeros([], dtype), tf.zeros([], dtype))
+
+    def moved(self, h: list[tf.Tensor], a: tf.Tensor) -> "_Iteration":
+        """Returns the state after a move of size a against h."""
+        y = [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(self.y, h, strict=True)]
+        change = [new - old for new, old in zip(h, self.h, strict=True)]
+        a = tf.cast(a, self.share.dtype)
+        share = (1.0 - a) ** 2 * self.share + a**2
+        return _Iteration(y, h, dot(change, change) / 2.0, share)
+
+    def variance(self) -> tf.Tensor:
+        """Returns the total variance of y."""
+        return self.share * self.noise
+
+    def step(self) -> tf.Tensor:
+        """Returns |m - x|."""
+        return tf.sqrt(dot(self.y, self.y))
+
+    def error(self) -> tf.Tensor:
+        """Returns about how far the state is from the root where h has slope 1."""
+        distance = tf.maximum(dot(self.h, self.h) - self.noise, 0.0)
+        return tf.sqrt(distance + self.variance())
 
 
 def _ratio_up(whole: int, part: int | tf.Tensor) -> int | tf.Tensor:

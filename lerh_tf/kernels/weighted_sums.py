@@ -68,7 +68,7 @@ class WeightedSums(NamedTuple):
         rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
         w = self._rows(tf.exp(log_weights - shift), tf.cast(counts, log_weights.dtype))
         flat = [tf.reshape(v, [tf.shape(v)[0], -1]) for v in values]
-        square_norms = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
+        squares = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
         return WeightedSums(
             largest,
             self.weight * rescale[:2] + tf.reduce_sum(w[:2], 1),
@@ -78,7 +78,7 @@ class WeightedSums(NamedTuple):
                 for m, f in zip(self.moment, flat, strict=True)
             ],
             tuple(
-                spread * rescale[row] + tf.reduce_sum(w[row] * square_norms)
+                spread * rescale[row] + tf.reduce_sum(w[row] * squares)
                 for row, spread in enumerate(self.spread)
             ),
             self.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),

@@ -134,7 +134,7 @@ def test_progress_bar_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
         (lambda: LocalEntropy(0.1, SGLD(4)), {"standard_error", "relative_error", "mean_start"}),
         (
             lambda: HeatRegularization(0.1, RobbinsMonro(2, 2)),
-            {"residual", "relative_residual"},
+            {"residual", "relative_residual", "standard_error", "relative_error", "steps"},
         ),
     ],
 )

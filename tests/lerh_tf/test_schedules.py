@@ -28,6 +28,11 @@ FORMULAS: dict[str, tuple[LearningRateSchedule, Any, Any]] = {
     "step sizes from 2": (LangevinSteps(-0.5), FROM_1, 1 / (FROM_1 - 0.5)),
     "steps": (RobbinsMonroSteps(), FROM_1, 0.1 / FROM_1**0.7),
     "steps at the boundary": (RobbinsMonroSteps(2, 1), FROM_1, 2 / FROM_1),
+    "capped steps": (
+        RobbinsMonroSteps(1.0, 1.0, largest=0.3),
+        FROM_1,
+        np.minimum(0.3, 1.0 / FROM_1),
+    ),
     "growing steps": (RobbinsMonroSteps(0.1, 0.7, growing=True), FROM_1, 0.1 * FROM_1**0.7),
 }
 

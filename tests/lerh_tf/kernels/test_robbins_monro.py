@@ -15,6 +15,7 @@ from keras.optimizers.schedules import (
 from lerh_tf import RobbinsMonro, RobbinsMonroSteps
 from lerh_tf.kernels.base import Estimate
 from lerh_tf.loss.objective import LossFunction
+from lerh_tf.noise import PhiloxNoise
 from tests.lerh_tf.kernels._network import (
     ANCHOR,
     SIZE,
@@ -125,7 +126,8 @@ def test_arguments_are_checked(arguments: dict[str, Any], message: str) -> None:
 def test_defaults_are_the_paper_s_but_for_the_decay() -> None:
     kernel = RobbinsMonro()
     assert (kernel.steps, kernel.samples, kernel.has_chain) == (30, 30, False)
-    assert kernel.step_sizes.get_config() == {"c": 0.1, "alpha": 0.7, "growing": False}
+    config = {"c": 0.1, "alpha": 0.7, "growing": False, "largest": None}
+    assert kernel.step_sizes.get_config() == config
 
 
 def test_configuration_round_trip() -> None:
@@ -163,9 +165,9 @@ def test_the_defaults_go_half_of_the_way() -> None:
     left, before = np.prod(1 - a), np.prod(1 - a[:-1])
     assert left == pytest.approx(0.51, abs=0.005)
     np.testing.assert_allclose(estimate.displacement[0], -0.3 * (1 - left), rtol=1e-12)
-    told = estimate.diagnostics
-    np.testing.assert_allclose(told["residual"], 0.6 * before, rtol=1e-12)
-    np.testing.assert_allclose(told["relative_residual"], before / (1 - left), rtol=1e-12)
+    found = estimate.diagnostics
+    np.testing.assert_allclose(found["residual"], 0.6 * before, rtol=1e-12)
+    np.testing.assert_allclose(found["relative_residual"], before / (1 - left), rtol=1e-12)
 
 
 def test_the_relative_residual_is_small_at_the_root_and_zero_where_nothing_moves() -> None:
@@ -173,6 +175,77 @@ def test_the_relative_residual_is_small_at_the_root_and_zero_where_nothing_moves
     arrived, still = (run(kernel, f, np.ones(4), tau=0.1).diagnostics for f in (SLOPE, FLAT))
     assert arrived["relative_residual"] < 1e-8
     assert still["relative_residual"] == still["residual"] == 0.0
+
+
+AVERAGE = RobbinsMonroSteps(1.0, 1.0, largest=0.5)
+# The noise of a gradient is a hundredth of it; h has slope 1.02.
+BOWL = LossFunction(lambda v: 0.1 * tf.reduce_sum((v[0] - 1.0) ** 2), 1)
+REPETITIONS = 100
+
+
+def solved(kernel: RobbinsMonro, tau: float = 0.1) -> tuple[Array, dict[str, Array]]:
+    """The displacement in 200 dimensions over repetitions, and the diagnostics."""
+    x = tf.zeros([200], tf.float64)
+
+    def once(k: tf.Tensor) -> Any:
+        found = kernel(BOWL, [x], tf.constant(tau, tf.float64), PhiloxNoise(3, k, [x]))
+        return found.displacement[0], [tf.cast(d, x.dtype) for d in found.diagnostics.values()]
+
+    @tf.function(autograph=False)
+    def run() -> Any:
+        names = [x.dtype] * len(kernel.diagnostic_names)
+        updates = tf.range(REPETITIONS, dtype=tf.int64)
+        return tf.map_fn(once, updates, fn_output_signature=(x.dtype, names))
+
+    displacement, diagnostics = run()
+    return displacement.numpy(), {
+        name: value.numpy()
+        for name, value in zip(kernel.diagnostic_names, diagnostics, strict=True)
+    }
+
+
+def test_a_tolerance_is_kept_and_costs_no_more_moves_than_needed() -> None:
+    tolerance, root = 0.02, 0.02 / 1.02
+    displacement, found = solved(RobbinsMonro(500, 5, step_sizes=AVERAGE, tolerance=tolerance))
+    errors = np.linalg.norm(displacement - root, axis=1) / np.linalg.norm(np.full(200, root))
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(tolerance, rel=0.2)
+    assert np.ptp(found["steps"]) > 0
+    assert found["steps"].max() < 500
+    # Half the error takes four times the moves.
+    finer = solved(RobbinsMonro(500, 5, step_sizes=AVERAGE, tolerance=tolerance / 2))[1]
+    assert finer["steps"].mean() == pytest.approx(4 * found["steps"].mean(), rel=0.2)
+
+
+@pytest.mark.parametrize("schedule", [AVERAGE, RobbinsMonroSteps()])
+def test_standard_error_is_the_spread_over_repetitions(schedule: LearningRateSchedule) -> None:
+    displacement, found = solved(RobbinsMonro(20, 4, step_sizes=schedule))
+    spread = np.sqrt(displacement.var(0, ddof=1).sum())
+    assert np.sqrt(np.mean(found["standard_error"] ** 2)) == pytest.approx(spread, rel=0.1)
+    assert set(found["steps"]) == {20.0}
+
+
+def test_capped_steps_are_stable_where_tau_times_the_curvature_is_large() -> None:
+    steep = LossFunction(lambda v: 30.0 * tf.reduce_sum(v[0] ** 2), 1)
+    root, errors = -0.1 * 60.0 / 7.0, []
+    for largest in (0.25, None):
+        kernel = RobbinsMonro(3, 1, step_sizes=RobbinsMonroSteps(1.0, 1.0, largest=largest))
+        x = np.ones(4)
+        z = np.zeros((3, 1, 4))
+        found = tf.function(
+            lambda kernel=kernel, x=x, z=z: kernel(
+                steep, [tf.constant(x)], tf.constant(0.1, tf.float64), InjectedNoise([z])
+            ),
+            autograph=False,
+        )()
+        errors.append(np.abs(found.displacement[0] - root).max())
+    assert errors[0] < 0.5 < 10.0 < errors[1]
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf"), "0.1", True, None])
+def test_tolerance_must_be_finite_and_not_negative(tolerance: Any) -> None:
+    with pytest.raises(ValueError, match="`tolerance` must be") as refusal:
+        RobbinsMonro(tolerance=tolerance)
+    assert refusal.match(f"Received: tolerance={tolerance!r}$")
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
