@@ -30,7 +30,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 figures claims verify reference benchmark peers test check venv wheel clean stale
+    section61 estimators figures claims verify reference benchmark peers test check venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
@@ -56,7 +56,8 @@ figure6: $(INSTALLED) ## Train with 10, 100 and 1000 samples per weight update.
 figure7: $(INSTALLED) ## Train the small network at small to large tau.
 figure8: $(INSTALLED) ## Train with constant and scoped tau.
 section61: $(INSTALLED) ## Train both networks for 5 epochs by SGD.
-all theory table1 figure4 figure5 figure6 figure7 figure8 section61:
+estimators: $(INSTALLED) ## Compare the estimators of the mean, train with means found well.
+all theory table1 figure4 figure5 figure6 figure7 figure8 section61 estimators:
 	$(RUN) -m reproduce $@ $(MAKING)
 
 table2: $(INSTALLED) ## Time a weight update of every method, one run at a time.

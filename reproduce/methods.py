@@ -19,8 +19,11 @@ from lerh_tf import (
 from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
+    HeatRegularizationSolved,
+    LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
+    LocalEntropyByVariedSGLD,
     Method,
 )
 
@@ -42,8 +45,10 @@ _RECORDED: Mapping[type[Kernel], tuple[str, ...]] = {
         "standard_error",
         "non_finite",
     ),
+    ImportanceSampling: ("effective_sample_size", "standard_error", "non_finite"),
     RobbinsMonro: ("residual", "non_finite"),
 }
+_RECORDED_OF_SOLVED = ("standard_error", "steps")
 
 
 @singledispatch
@@ -106,6 +111,50 @@ def _(
     return HeatRegularization(tau=method.tau, solver=solver, seed=seed, subspace=subspace)
 
 
+@optimizer.register
+def _(
+    method: LocalEntropyByGradients, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
+    sampler = ImportanceSampling(method.samples, estimator="gradients")
+    return LocalEntropy(
+        method.tau, sampler, learning_rate=method.learning_rate, seed=seed, subspace=subspace
+    )
+
+
+@optimizer.register
+def _(
+    method: LocalEntropyByVariedSGLD, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
+    return LocalEntropy(
+        method.tau, varied_sgld(method.samples, method.step), seed=seed, subspace=subspace
+    )
+
+
+def varied_sgld(samples: int, step: float) -> SGLD:
+    """Returns Algorithm 3 from x, with a control variate and step sizes that are all step * tau."""
+    return SGLD(
+        samples,
+        step_sizes=keras.optimizers.schedules.ExponentialDecay(step, 1, 1.0),
+        relative_to_tau=True,
+        persistent=False,
+        control_variate=True,
+    )
+
+
+@optimizer.register
+def _(
+    method: HeatRegularizationSolved, seed: int, subspace: str | bool = "auto"
+) -> keras.optimizers.Optimizer:
+    solver = RobbinsMonro(
+        method.steps, method.samples, step_sizes=AVERAGING, tolerance=method.tolerance
+    )
+    return HeatRegularization(method.tau, solver, seed=seed, subspace=subspace)
+
+
+AVERAGING = RobbinsMonroSteps(1.0, 1.0, largest=0.5)
+"""Step sizes min(1/2, 1/j), which average the gradients of all moves."""
+
+
 def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
     """Returns what is recorded of the last weight update's estimate, by name; SGD's is empty."""
     match optimizer:
@@ -113,6 +162,8 @@ def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
             own = _RECORDED[type(optimizer.sampler)]
         case HeatRegularization():
             own = _RECORDED[type(optimizer.solver)]
+            if getattr(optimizer.solver, "tolerance", 0.0):
+                own += _RECORDED_OF_SOLVED
         case _:
             return {}
     found = optimizer.diagnostics

@@ -1,6 +1,6 @@
 """Checks of the optimizers' arguments."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,14 +13,17 @@ _VARIABLE = (keras.Variable, tf.Variable)
 
 
 def chosen_kernel(
-    argument: str, choice: Any, named: Mapping[str, type[Kernel]], others: tuple[type[Kernel], ...]
+    argument: str,
+    choice: Any,
+    named: Mapping[str, Callable[[], Kernel]],
+    others: tuple[type[Kernel], ...],
 ) -> Kernel:
     """Returns a kernel given as such or by name.
 
     Args:
         argument: the name of the optimizer's argument, for the message.
         choice: what the caller passed.
-        named: kernels by name.
+        named: what makes the kernels that have a name.
         others: kernels that estimate what the other optimizer moves to.
 
     Raises:

@@ -1,5 +1,6 @@
 """Algorithm 2: minimisation of the heat-regularized loss."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -12,7 +13,7 @@ from lerh_tf.optimizers._arguments import chosen_kernel
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
-_SOLVERS: dict[str, type[Kernel]] = {"robbins_monro": RobbinsMonro}
+_SOLVERS: dict[str, Callable[[], Kernel]] = {"robbins_monro": RobbinsMonro}
 
 
 @keras.saving.register_keras_serializable("lerh_tf")

@@ -1,5 +1,7 @@
 """Algorithm 1: minimisation of local entropy by the mean of q_{x,tau}."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
@@ -12,7 +14,11 @@ from lerh_tf.optimizers._arguments import chosen_kernel
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
-_SAMPLERS: dict[str, type[Kernel]] = {"sgld": SGLD, "importance_sampling": ImportanceSampling}
+_SAMPLERS: dict[str, Callable[[], Kernel]] = {
+    "gradients": partial(ImportanceSampling, 30, estimator="gradients"),
+    "sgld": SGLD,
+    "importance_sampling": ImportanceSampling,
+}
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -28,8 +34,11 @@ class LocalEntropy(GaussianApproximation):
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
             `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
-        sampler: the estimator of the expectation, a kernel or the name of one with the paper's
-            settings: "sgld" or "importance_sampling". Defaults to "sgld".
+        sampler: the estimator of the expectation, a kernel or a name: "sgld" and
+            "importance_sampling" are the paper's, with its settings; "gradients" is
+            `ImportanceSampling(30, estimator="gradients")`, of which a weight update costs a few
+            of SGD's and sees the signal that the paper's estimators drown in noise
+            (`docs/estimators.md`). Defaults to "gradients".
         optimizer: the inner Keras optimizer that moves the weights along g = (x_k - m) / tau, an
             estimate of grad F_tau, or its name. None is the paper's update x_{k+1} = m,
             as an SGD whose learning rate is tau (Remark 3.2). Defaults to None.
@@ -62,7 +71,7 @@ class LocalEntropy(GaussianApproximation):
     def __init__(
         self,
         tau: float | Schedule = 0.01,
-        sampler: str | Kernel = "sgld",
+        sampler: str | Kernel = "gradients",
         *,
         optimizer: keras.optimizers.Optimizer | str | None = None,
         learning_rate: float | Schedule | None = None,

@@ -165,6 +165,31 @@ def theory(*, options: Measuring = Measuring()) -> int:
     return code
 
 
+@app.command
+def estimators(*, options: Making = Making()) -> int:
+    """Compare the estimators of the mean, train with means found well, and print what they show.
+
+    Args:
+        options: Shared with other commands.
+    """
+    check(options)
+    from reproduce import commands
+    from reproduce.estimators import protocol
+
+    code, text = commands.compare_estimators(
+        protocol.QUICK if options.quick else protocol.PROTOCOL,
+        options.chosen,
+        threads=options.threads,
+        processes=options.jobs,
+        output=options.output,
+        figures=options.figures,
+        data_dir=options.data_dir,
+        console=_console(),
+    )
+    print(text, end="")
+    return code
+
+
 @app.command(name="all")
 def everything(*, options: Making = Making()) -> int:
     """Make everything: theorems, Tables 1 and 2, Figures 1 to 8, Section 6.1, the claims.

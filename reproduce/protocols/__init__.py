@@ -22,8 +22,11 @@ from reproduce.protocols.methods import (
     VARIANTS,
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
+    HeatRegularizationSolved,
+    LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
+    LocalEntropyByVariedSGLD,
     Method,
 )
 from reproduce.protocols.training import INITIALIZATIONS, NETWORKS, TEST_DRAWS, Training
@@ -42,8 +45,11 @@ __all__ = [
     "Difference",
     "GradientDescent",
     "HeatRegularizationByRobbinsMonro",
+    "HeatRegularizationSolved",
+    "LocalEntropyByGradients",
     "LocalEntropyByImportanceSampling",
     "LocalEntropyBySGLD",
+    "LocalEntropyByVariedSGLD",
     "Method",
     "Panels",
     "Training",

@@ -158,3 +158,73 @@ class HeatRegularizationByRobbinsMonro(Method):
         """
         side = max(1, round(30 * math.sqrt(samples / _PUBLISHED_SAMPLES)))
         return replace(self, steps=side, samples=side)
+
+
+@dataclass(frozen=True)
+class LocalEntropyByGradients(Method):
+    """Algorithm 1 with its mean from gradients at Algorithm 4's sample.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        samples: Gradients per weight update.
+        learning_rate: What grad F_tau is multiplied by; `None`: tau, which moves to the mean.
+    """
+
+    NAME: ClassVar[str] = "le-gradients"
+
+    tau: float = 0.01
+    samples: int = 100
+    learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.positive_integer("samples", self.samples)
+        if self.learning_rate is not None:
+            checks.positive_number("learning_rate", self.learning_rate)
+
+
+@dataclass(frozen=True)
+class LocalEntropyByVariedSGLD(Method):
+    """Algorithm 1 with Algorithm 3 from the weights, a control variate and even step sizes.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        samples: States per weight update.
+        step: The step size over tau.
+    """
+
+    NAME: ClassVar[str] = "le-sgld"
+
+    tau: float = 0.01
+    samples: int = 300
+    step: float = 0.2
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.positive_integer("samples", self.samples)
+        checks.positive_number("step", self.step)
+
+
+@dataclass(frozen=True)
+class HeatRegularizationSolved(Method):
+    """Algorithm 2 with Algorithm 5 until the root is found to a relative error.
+
+    Args:
+        tau: Variance of the Gaussian, the paper's tau.
+        steps: Moves per weight update, at most.
+        samples: Gradients averaged per move.
+        tolerance: The relative error.
+    """
+
+    NAME: ClassVar[str] = "hr-solved"
+
+    tau: float = 0.01
+    steps: int = 100
+    samples: int = 100
+    tolerance: float = 0.1
+
+    def __post_init__(self) -> None:
+        checks.positive_number("tau", self.tau)
+        checks.positive_integer("steps", self.steps)
+        checks.positive_integer("samples", self.samples)
+        checks.positive_number("tolerance", self.tolerance)

@@ -1,0 +1,1 @@
+"""How well every estimator finds the mean, and what the algorithms do when it is found well."""
