@@ -130,13 +130,13 @@ def _(
     )
 
 
-def varied_sgld(samples: int, step: float) -> SGLD:
-    """Returns Algorithm 3 from x, with a control variate and step sizes that are all step * tau."""
+def varied_sgld(samples: int, step: float, persistent: bool = False) -> SGLD:
+    """Returns Algorithm 3 with a control variate and step sizes that are all step * tau."""
     return SGLD(
         samples,
         step_sizes=keras.optimizers.schedules.ExponentialDecay(step, 1, 1.0),
         relative_to_tau=True,
-        persistent=False,
+        persistent=persistent,
         control_variate=True,
     )
 

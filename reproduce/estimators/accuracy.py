@@ -117,8 +117,8 @@ def _local_entropy(
 ) -> tuple[Any, dict[str, Any]]:
     """Algorithm 1's mean: by importance sampling where its weights allow, else by long chains.
 
-    The chains start at x and have step sizes tau / 20 and tau / 10: where they agree, neither the
-    step size nor the length decides.
+    One chain starts at x, with step size tau / 20, the other at a draw of N(x, tau I), with
+    tau / 10: where they agree, neither the start, the step size nor the length decides.
     """
     from lerh_tf import ImportanceSampling
     from reproduce.estimators import problem
@@ -134,7 +134,7 @@ def _local_entropy(
     is_enough = size >= _ENOUGH
     states = gradients if is_enough else _LONGER * gradients
     finer, _ = found(varied_sgld(states, 0.05), _REFERENCES[1])
-    coarser, _ = found(varied_sgld(states, 0.1), _REFERENCES[2])
+    coarser, _ = found(varied_sgld(states, 0.1, persistent=True), _REFERENCES[2])
     chains = (finer + coarser) / 2.0
     mean = sampled if is_enough else chains
     return mean, {

@@ -34,6 +34,8 @@ _SHAPES = (
     (networks.CLASSES,),
 )
 _INTEGERS = tf.TensorSpec([_SETUP.batch_size], tf.int32)
+_STARTS = 1000
+"""Added to the seed of a chain's noise for that of its start."""
 _LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -75,7 +77,11 @@ Estimator = Callable[[Sequence[tf.Tensor], Batch, float, int], Estimated]
 
 @functools.cache
 def estimator(kernel: Kernel, seed: int) -> Estimator:
-    """Returns what takes (weights, minibatch, tau, position of the noise) to m - x, flattened."""
+    """Returns what takes (weights, minibatch, tau, position of the noise) to m - x, flattened.
+
+    A chain that goes on from where it was starts at a draw of N(x, tau I), and what that start
+    itself has in the mean is taken off.
+    """
 
     @tf.function(autograph=False)
     def run(weights: Any, batch: Any, tau: tf.Tensor, position: tf.Tensor) -> Any:
@@ -83,8 +89,16 @@ def estimator(kernel: Kernel, seed: int) -> Estimator:
         subspace = find_subspace(objective, [w.shape for w in weights])
         assert subspace is not None
         noise = functools.partial(PhiloxNoise, seed, position)
-        found = estimate_in_subspace(kernel, subspace, weights, tau, noise)
-        return found.displacement, found.diagnostics
+        if not kernel.has_chain:
+            found = estimate_in_subspace(kernel, subspace, weights, tau, noise)
+            return found.displacement, found.diagnostics
+        draws = PhiloxNoise(seed + _STARTS, position, weights)(tf.constant(0, tf.int64), 1)
+        y = [z[0] for z in scaled(tau, draws)]
+        chain = displaced(weights, y)
+        found = estimate_in_subspace(kernel, subspace, weights, tau, noise, chain)
+        share = tf.cast(found.diagnostics["mean_start"], tf.float32)
+        own = [d - share * y_v for d, y_v in zip(found.displacement, y, strict=True)]
+        return own, found.diagnostics
 
     # A concrete function: of many `tf.function`s TensorFlow warns.
     traced = run.get_concrete_function(

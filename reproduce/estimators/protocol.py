@@ -158,7 +158,8 @@ def solved(training: Training, large: bool = True) -> Panels:
         for rate in ((0.01, 0.03, 0.1, 0.3, 1.0) if large else (0.01,))
     }
     first: dict[str, Method] = {
-        "Algorithm 1, tau 0.01, 1000 gradients": LocalEntropyByGradients(0.01, 1000)
+        f"Algorithm 1, tau 0.01, {samples} gradients": LocalEntropyByGradients(0.01, samples)
+        for samples in ((30, 100, 1000) if large else (30,))
     }
     second: dict[str, Method] = {
         "Algorithm 2, tau 0.01, relative error 0.1": HeatRegularizationSolved(0.01)
@@ -167,6 +168,7 @@ def solved(training: Training, large: bool = True) -> Panels:
     if large:
         first |= {
             "Algorithm 1, tau 0.03, 2000 gradients": LocalEntropyByGradients(0.03, 2000),
+            "Algorithm 1, tau 0.1, 30 gradients": LocalEntropyByGradients(0.1, 30),
             "Algorithm 1, tau 0.1, SGLD with 1000 gradients": LocalEntropyByVariedSGLD(0.1, 1000),
             "Algorithm 1, tau 1.5, SGLD with 1000 gradients": LocalEntropyByVariedSGLD(1.5, 1000),
         }

@@ -116,8 +116,8 @@ def _references(measured: Mapping[tuple[int, float], Record]) -> str:
             "## How converged the references are",
             table.to_markdown(index=False, disable_numparse=True),
             "Distances relative to |m - x|, the largest over minibatches: of two chains with step "
-            "sizes tau / 20 and tau / 10, of their mean and importance sampling, and of "
-            "Algorithm 2's root from x and from a draw of N(x, tau I).",
+            "sizes tau / 20 and tau / 10, from x and from a draw of N(x, tau I), of their mean and "
+            "importance sampling, and of Algorithm 2's root from x and from such a draw.",
         ]
     )
 
@@ -177,17 +177,26 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
     records = store.scan(RECORDS)
     shown = panels.summarised(records, protocol, seeds, "auto")
     columns = sorted({update for panel in shown for update in panel.columns})
+    seconds = {
+        row.name: _update_seconds(store, own)
+        for panel in shown
+        for row in panel.rows
+        if (own := _of(records, protocol, panel.title, row.name))
+    }
+    sgd = next(iter(seconds.values()), None)
     lines = []
     for panel in shown:
         for row in panel.rows:
-            case = protocol.panels[panel.title].cases()[row.name]
-            own = [one for one in records if one.run.settings == case.configuration()]
+            own = _of(records, protocol, panel.title, row.name)
             cells = [
                 f"{centre(values):.3f} ± {spread(values) or 0.0:.3f}" if values else _MISSING
                 for values in (row.at(update) for update in columns)
             ]
-            lines.append([row.name, *cells, _relative_error(own), len(row.curves)])
-    table = pd.DataFrame(lines, columns=["", *map(str, columns), "relative error", "seeds"])
+            taken = seconds.get(row.name)
+            cost = f"{taken / sgd:.1f}" if taken and sgd else _MISSING
+            lines.append([row.name, *cells, _relative_error(own), cost, len(row.curves)])
+    header = ["", *map(str, columns), "relative error", "cost", "seeds"]
+    table = pd.DataFrame(lines, columns=header)
     if not any(line[-1] for line in lines):
         return ""
     return "\n\n".join(
@@ -195,9 +204,21 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
             "## Training with means found well: held-out accuracy after N weight updates",
             table.to_markdown(index=False, disable_numparse=True),
             "Mean ± standard deviation over seeds, on Table 1's protocol. Relative error: the "
-            "estimate's own standard error over its step, the median along the training.",
+            "estimate's own standard error over its step, the median along the training. Cost: the "
+            "median update, Keras's train step included, over that of SGD in the first row.",
         ]
     )
+
+
+def _of(records: Sequence[Record], protocol: Panels, title: str, name: str) -> list[Record]:
+    settings = protocol.panels[title].cases()[name].configuration()
+    return [one for one in records if one.run.settings == settings]
+
+
+def _update_seconds(store: Store, records: Sequence[Record]) -> float | None:
+    timings = [store.timings(record.run) or {} for record in records]
+    seconds = [one["median_update_seconds"] for one in timings if "median_update_seconds" in one]
+    return median(seconds) if seconds else None
 
 
 def _relative_error(records: Sequence[Record]) -> str:

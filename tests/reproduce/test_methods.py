@@ -4,6 +4,7 @@ import pytest
 from lerh_tf import (
     SGLD,
     HeatRegularization,
+    ImportanceSampling,
     LangevinSteps,
     LocalEntropy,
     RobbinsMonro,
@@ -13,8 +14,11 @@ from reproduce import methods
 from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
+    HeatRegularizationSolved,
+    LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
+    LocalEntropyByVariedSGLD,
     Method,
 )
 
@@ -55,12 +59,31 @@ def test_optimizer_of_heat_regularization_carries_every_setting() -> None:
     assert optimizer.solver.get_config() == expected.get_config()
 
 
+def test_optimizers_of_means_found_well_carry_every_setting() -> None:
+    gradients = methods.optimizer(LocalEntropyByGradients(0.2, 7, 0.3), 5)
+    assert gradients.sampler == ImportanceSampling(7, estimator="gradients")
+    assert gradients.seed == 5
+    assert float(gradients.learning_rate) == pytest.approx(0.3)
+    assert gradients.tau.numpy() == pytest.approx(0.2)
+    assert methods.optimizer(LocalEntropyByGradients(0.2), 5).get_config()["learning_rate"] is None
+    chain = methods.optimizer(LocalEntropyByVariedSGLD(0.2, 9, 0.25), 5).sampler
+    assert (chain.samples, chain.relative_to_tau, chain.persistent) == (9, True, False)
+    assert chain.control_variate
+    assert {float(chain.step_sizes(j)) for j in (1, 9)} == {0.25}
+    solver = methods.optimizer(HeatRegularizationSolved(0.2, 8, 6, 0.15), 5).solver
+    assert (solver.steps, solver.samples, solver.tolerance) == (8, 6, 0.15)
+    assert [float(solver.step_sizes(j)) for j in (1, 2, 4)] == [0.5, 0.5, 0.25]
+
+
 @pytest.mark.parametrize(
     "method",
     [
         LocalEntropyByImportanceSampling(),
         LocalEntropyBySGLD(),
         HeatRegularizationByRobbinsMonro(),
+        LocalEntropyByGradients(),
+        LocalEntropyByVariedSGLD(),
+        HeatRegularizationSolved(),
     ],
 )
 def test_optimizer_carries_the_subspace(method: Method) -> None:

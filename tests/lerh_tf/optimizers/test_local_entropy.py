@@ -225,12 +225,12 @@ def test_config_holds_the_tau_that_was_set() -> None:
     assert optimizer.get_config()["tau"] == 0.5
 
 
-def test_the_paper_s_settings_are_the_defaults() -> None:
-    default, named = LocalEntropy(), LocalEntropy(sampler="sgld")
+def test_the_paper_s_settings_have_names_and_the_default_has_gradients() -> None:
+    default = LocalEntropy()
     assert default.get_config()["tau"] == pytest.approx(0.01)
-    for optimizer in (default, named):
-        assert type(optimizer.sampler) is SGLD
-        assert optimizer.sampler.get_config() == SGLD().get_config()
+    assert default.sampler == ImportanceSampling(30, estimator="gradients")
+    assert LocalEntropy(sampler="gradients").sampler == default.sampler
+    assert LocalEntropy(sampler="sgld").sampler == SGLD()
     assert LocalEntropy(sampler="importance_sampling").sampler == ImportanceSampling(1000)
 
 
