@@ -56,7 +56,7 @@ figure6: $(INSTALLED) ## Train with 10, 100 and 1000 samples per weight update.
 figure7: $(INSTALLED) ## Train the small network at small to large tau.
 figure8: $(INSTALLED) ## Train with constant and scoped tau.
 section61: $(INSTALLED) ## Train both networks for 5 epochs by SGD.
-estimators: $(INSTALLED) ## Compare the estimators of the mean, train with means found well.
+estimators: $(INSTALLED) ## Compare the estimators of the mean, train with accurate means.
 all theory table1 figure4 figure5 figure6 figure7 figure8 section61 estimators:
 	$(RUN) -m reproduce $@ $(MAKING)
 

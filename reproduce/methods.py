@@ -1,7 +1,7 @@
 """From a protocol's method to the Keras optimizer that carries it out."""
 
 from collections.abc import Mapping
-from functools import singledispatch
+from functools import cache, singledispatch
 
 import keras
 
@@ -20,10 +20,10 @@ from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
     HeatRegularizationSolved,
+    LocalEntropyByControlledSGLD,
     LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
-    LocalEntropyByVariedSGLD,
     Method,
 )
 
@@ -123,14 +123,15 @@ def _(
 
 @optimizer.register
 def _(
-    method: LocalEntropyByVariedSGLD, seed: int, subspace: str | bool = "auto"
+    method: LocalEntropyByControlledSGLD, seed: int, subspace: str | bool = "auto"
 ) -> keras.optimizers.Optimizer:
     return LocalEntropy(
-        method.tau, varied_sgld(method.samples, method.step), seed=seed, subspace=subspace
+        method.tau, controlled_sgld(method.samples, method.step), seed=seed, subspace=subspace
     )
 
 
-def varied_sgld(samples: int, step: float, persistent: bool = False) -> SGLD:
+@cache
+def controlled_sgld(samples: int, step: float, persistent: bool = False) -> SGLD:
     """Returns Algorithm 3 with a control variate and step sizes that are all step * tau."""
     return SGLD(
         samples,

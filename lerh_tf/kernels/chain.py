@@ -8,7 +8,7 @@ import tensorflow as tf
 from lerh_tf.kernels.base import dot
 
 
-class Chain(NamedTuple):
+class LangevinState(NamedTuple):
     """A state and a sum over the states before it.
 
     Attributes:
@@ -22,16 +22,16 @@ class Chain(NamedTuple):
     square: tf.Tensor
 
     @classmethod
-    def starting_at(cls, y: list[tf.Tensor], dtype: tf.DType) -> "Chain":
+    def starting_at(cls, y: list[tf.Tensor], dtype: tf.DType) -> "LangevinState":
         """Returns the chain with nothing summed yet."""
         return cls([tf.zeros_like(y_v) for y_v in y], y, tf.zeros([], dtype))
 
-    def with_state(self, weight: tf.Tensor) -> "Chain":
+    def with_state(self, weight: tf.Tensor) -> "LangevinState":
         """Returns the chain with its state added to the sum."""
         pairs = zip(self.total, self.y, strict=True)
         return self._replace(total=[t + tf.cast(weight, t.dtype) * y_v for t, y_v in pairs])
 
-    def with_gradient(self, weight: tf.Tensor, gradient: Sequence[tf.Tensor]) -> "Chain":
+    def with_gradient(self, weight: tf.Tensor, gradient: Sequence[tf.Tensor]) -> "LangevinState":
         """Returns the chain with the gradient at its state taken off the sum."""
         wide = [tf.cast(g, t.dtype) for g, t in zip(gradient, self.total, strict=True)]
         pairs = zip(self.total, wide, strict=True)

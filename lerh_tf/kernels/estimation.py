@@ -87,7 +87,8 @@ def sample(
 ) -> Samples:
     """Draws from q(x') ~ exp(-f(x') - |x - x'|^2 / 2 tau): an ensemble, or a posterior near x.
 
-    The weighted mean of the sample is what `estimate` returns. All of it is in memory at once.
+    The weighted mean of the sample is what `estimate` returns, but for the noise that a control
+    variate or `estimator="gradients"` takes off that. All of it is in memory at once.
 
     Args:
         kernel: the sampler.

@@ -1,11 +1,10 @@
 """Algorithm 3 where f is flat, in closed form, and what each gradient of f adds to its mean."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf.kernels.base import Complement, dot, size_of
+from lerh_tf.kernels.base import Complement
 
 
 def free_chain(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor) -> Complement:
@@ -26,15 +25,17 @@ def free_chain(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor) -> Complem
 def gradient_weights(eps: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """Returns c_1, ..., c_J with m = x + mean_start y^1 + flat noise - sum_j c_j grad f(x^j).
 
-    A gradient moves the states after it: c_j = eps_j / 2 A_{j+1} / sum_i eps_i, where
-    A_j = eps_j + (1 - eps_j / (2 tau)) A_{j+1} and A_{J+1} = 0. None is negative where the step
-    sizes decrease and are at most 4 tau.
+    A gradient moves the states after it:
+    c_j = tau eps_j (1 - prod_{i>j} (1 - eps_i / (2 tau))) / sum_i eps_i. None is negative where the
+    step sizes are at most 4 tau.
 
     Args:
         eps: eps_1, ..., eps_J, float64.
         tau: variance of the Gaussian (paper's tau), scalar tensor.
     """
-    return _gradient_weights(eps, tf.cast(tau, tf.float64))
+    tau = tf.cast(tau, tf.float64)
+    left = tf.math.cumprod(1.0 - eps / (2.0 * tau), exclusive=True, reverse=True)
+    return tau * eps * (1.0 - left) / tf.reduce_sum(eps)
 
 
 def share_of_spread(
@@ -42,7 +43,7 @@ def share_of_spread(
     deviations: tf.Tensor,
     c: tf.Tensor,
     tau: tf.Tensor,
-    start: Sequence[tf.Tensor],
+    start: tf.Tensor,
 ) -> tf.Tensor:
     """Returns the variance of sum_j c_j u^j over what the u^j vary by in one chain.
 
@@ -55,13 +56,11 @@ def share_of_spread(
         deviations: s_1, ..., s_J, float64.
         c: c_1, ..., c_J, float64, with a positive sum.
         tau: variance of the Gaussian (paper's tau), scalar tensor.
-        start: y^1, one tensor per variable.
+        start: the mean square of the entries of y^1, scalar tensor.
     """
     moments = _moments(eps, deviations, tf.cast(tau, tf.float64), c)
     drift = moments.square_start - moments.mean_start**2
-    size = tf.cast(size_of(start), tf.float64)
-    mean_square = tf.cast(dot(start, start), tf.float64) / size
-    spread = moments.square - moments.mean_variance + drift * mean_square
+    spread = moments.square - moments.mean_variance + drift * tf.cast(start, tf.float64)
     return tf.math.divide_no_nan(moments.mean_variance * tf.reduce_sum(c) ** 2, spread)
 
 
@@ -130,15 +129,3 @@ def _moments(eps: tf.Tensor, deviations: tf.Tensor, tau: tf.Tensor, w: tf.Tensor
         lambda j, _: j < last, step, (tf.constant(0), _Moments(one, *[zero] * 6))
     )
     return chain.averaged(w[last]).divided(tf.reduce_sum(w))
-
-
-@tf.function(jit_compile=True, autograph=False)
-def _gradient_weights(eps: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
-    factors = 1.0 - eps / (2.0 * tau)
-
-    def step(after: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
-        return eps[j] + factors[j] * after
-
-    reach = tf.scan(step, tf.range(tf.size(eps)), tf.zeros([], eps.dtype), reverse=True)
-    after = tf.concat([reach[1:], tf.zeros([1], eps.dtype)], 0)
-    return eps / 2.0 * after / tf.reduce_sum(eps)

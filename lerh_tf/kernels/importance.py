@@ -46,13 +46,15 @@ class ImportanceSampling(Kernel):
       dimensions 1 - ESS / J of what it was.
     - `estimator="gradients"` has gradients in the weights' place,
       m = x - tau c sum_j v^j grad f(x^j), since E_q (x' - x) = -tau c E_q grad f(x') by parts
-      (Stein's identity). There is no noise where grad f is constant, so a hundred gradients do
-      more than thousands of losses. Samples with an infinite or NaN gradient get weight zero too.
-      The mean of q_{x,tau} is the same, the bias of the order of 1 / J another.
+      (Stein's identity), where f is continuous: a loss with jumps, such as the 0-1 loss or one
+      behind `tf.sign`, has gradients that know nothing of them. There is no noise where grad f is
+      constant. Samples with an infinite or NaN gradient get weight zero too. The mean of q_{x,tau}
+      is the same, the bias of the order of 1 / J another.
 
     Its diagnostics are `effective_sample_size`, ESS = (sum w)^2 / sum w^2; `local_entropy`, the
     estimate of F_tau for the loss `loss_multiplier * f`; `standard_error`, of m, as the root of
-    its total variance; `non_finite`, the number of samples without a finite loss.
+    its total variance; `non_finite`, the number of samples without a finite loss or, where it is
+    asked for, gradient.
 
     With z the weighted mean of the z^j the squared standard error is
 
@@ -76,9 +78,9 @@ class ImportanceSampling(Kernel):
             `control_variate`. Defaults to 1000.
         estimator: "positions", the paper's mean of weights, or "gradients". Defaults to
             "positions".
-        control_variate: True takes off the noise that is there where f is flat. Dimensions of the
-            weights that the minibatch does not see, where the optimizer finds any, then keep
-            their value. Defaults to False.
+        control_variate: True takes off the noise that is there where f is flat. Defaults to False.
+            With it, and with gradients, dimensions of the weights that the minibatch does not see,
+            where the optimizer finds any, keep their value.
         loss_multiplier: factor on f in the weights, an inverse temperature; the minibatch size
             turns a mean loss into a sum. Defaults to 1, f itself.
 
@@ -106,9 +108,9 @@ class ImportanceSampling(Kernel):
     )
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
-        "ImportanceSampling: the loss is infinite or NaN at every sample, so no weight is "
-        "positive. The weights were left as they were. Try a smaller tau, and look for NaN in the "
-        "inputs."
+        "ImportanceSampling: the loss, or its gradient, is infinite or NaN at every sample, so no "
+        "weight is positive. The weights were left as they were. Try a smaller tau, and look for "
+        "NaN in the inputs."
     )
 
     def __post_init__(self) -> None:
@@ -261,7 +263,7 @@ class ImportanceSampling(Kernel):
             variance = tf.maximum(variance, 0.0)
         return tau * variance
 
-    def _missed_variance(self, sums: WeightedSums, flat: tf.Tensor) -> tf.Tensor:
-        """Returns what the delta method misses of values of variance `flat`, free of w."""
+    def _missed_variance(self, sums: WeightedSums, variance: tf.Tensor) -> tf.Tensor:
+        """Returns what the delta method misses of values whose variance is independent of w."""
         squares, cubes = sums.powers
-        return flat * (2.0 * cubes - squares**2)
+        return variance * (2.0 * cubes - squares**2)

@@ -37,17 +37,18 @@ class RobbinsMonro(Kernel):
 
     Where f is linear the distance to the root shrinks to prod_{j=1}^J (1 - a_j) of what it was,
     0.51 with the defaults: the paper's settings go half of the way. To go all of it, and to
-    average the noise of all gradients, take a_j = min(1/2, 1/j), which stays stable where tau times
-    the curvature of f exceeds 1 and plain 1/j does not:
-    `RobbinsMonro(30, 30, step_sizes=RobbinsMonroSteps(1.0, 1.0, largest=0.5))`.
+    average the noise of all gradients, take a_j = min(1/2, 1/j):
+    `RobbinsMonro(30, 30, step_sizes=RobbinsMonroSteps(1.0, 1.0, largest=0.5))`. Plain 1/j starts
+    unstable where tau times the curvature of f exceeds 1, this where it exceeds 3; a smaller
+    `largest` goes further.
 
     Its diagnostics are `residual`, |h|, of the last estimate of h; `relative_residual`,
     |h| / |m - x|, near 0 where the iteration has arrived and the noise of M gradients is small,
     about 1 where it is half of the way there, and 0 where f is flat and nothing moves;
     `standard_error`, of m, as the root of its total variance where h has slope 1, as it has where
-    f is linear, from how much the last two estimates of h differ; `steps`, how many moves were
-    made; `non_finite`, 1 where the iteration left the finite numbers and the update was dropped,
-    else 0.
+    f is linear, from how much one estimate of h differs from the next, infinite for a single move;
+    `steps`, how many moves were made; `non_finite`, 1 where the iteration left the finite numbers
+    and the update was dropped, else 0.
 
     Args:
         steps: number of moves (paper's J), a positive integer. Defaults to 30.
@@ -57,7 +58,9 @@ class RobbinsMonro(Kernel):
             decays as 0.1 j^(-0.7); the text prints the growing form.
         tolerance: stops before J moves where the relative error of m is estimated to be at most
             this: the root of |h|^2, less what the noise of M gradients adds to it, plus the squared
-            standard error, over |m - x|. A number of at least 0; 0 makes all moves. Defaults to 0.
+            standard error, over |m - x|. It is a good estimate in many dimensions and where tau
+            times the curvature of f is small. Only step sizes that go all of the way, as above,
+            can meet it. A number of at least 0; 0 makes all moves. Defaults to 0.
 
     Raises:
         ValueError: `steps` or `samples` is no positive integer, `step_sizes` no schedule, or
@@ -113,14 +116,13 @@ class RobbinsMonro(Kernel):
                 y_v + tf.cast(tau, y_v.dtype) * g
                 for y_v, g in zip(state.y, mean_gradient(j, state.y), strict=True)
             ]
-            return j + 1, state.moved(h, self.step_sizes(j))
+            return j + 1, state.moved(j, h, self.step_sizes(j))
 
         def goes_on(j: tf.Tensor, state: _Iteration) -> tf.Tensor:
             within = j <= self.steps
             if self.tolerance == 0.0:
                 return within
-            # Two differences of h tell its noise; the first is most of the step.
-            return within & ((j <= 3) | (state.error() > self.tolerance * state.step()))
+            return within & ((j <= _APPROACH) | (state.error() > self.tolerance * state.step()))
 
         j, found = tf.while_loop(
             goes_on,
@@ -135,7 +137,7 @@ class RobbinsMonro(Kernel):
             "relative_residual": tf.where(
                 tf.equal(residual, 0.0), residual, residual / found.step()
             ),
-            "standard_error": tf.sqrt(found.variance()),
+            "standard_error": tf.where(j > 2, tf.sqrt(found.variance()), float("inf")),
             "steps": tf.cast(j - 1, dtype),
             "non_finite": 1.0 - tf.cast(is_valid, tf.float32),
         }
@@ -176,13 +178,18 @@ class RobbinsMonro(Kernel):
         return mean_gradient
 
 
+_APPROACH = 3
+"""Moves before anything is known of the noise."""
+
+
 class _Iteration(NamedTuple):
     """A state of the iteration and what is known of it.
 
     Attributes:
         y: x^j - x, one tensor per variable.
         h: the last estimate of h, at the state before.
-        noise: the total variance of its noise, half the square of its last change.
+        noise: the total variance of its noise: half the squares of its changes, in a mean that
+            gives later ones more weight.
         share: the variance of y over that of the noise, where h has slope 1.
     """
 
@@ -197,13 +204,16 @@ class _Iteration(NamedTuple):
         zeros = [tf.zeros_like(x, working_dtype(x.dtype)) for x in anchor]
         return cls(zeros, zeros, tf.zeros([], dtype), tf.zeros([], dtype))
 
-    def moved(self, h: list[tf.Tensor], a: tf.Tensor) -> "_Iteration":
-        """Returns the state after a move of size a against h."""
+    def moved(self, j: tf.Tensor, h: list[tf.Tensor], a: tf.Tensor) -> "_Iteration":
+        """Returns the state after the j-th move, of size a against h."""
         y = [y_v - tf.cast(a, y_v.dtype) * h_v for y_v, h_v in zip(self.y, h, strict=True)]
         change = [new - old for new, old in zip(h, self.h, strict=True)]
         a = tf.cast(a, self.share.dtype)
         share = (1.0 - a) ** 2 * self.share + a**2
-        return _Iteration(y, h, dot(change, change) / 2.0, share)
+        # The first changes are most of the step: each takes the place of the one before.
+        weight = 2.0 / (tf.cast(tf.maximum(j - _APPROACH, 1), a.dtype) + 1.0)
+        noise = self.noise + weight * (dot(change, change) / 2.0 - self.noise)
+        return _Iteration(y, h, noise, share)
 
     def variance(self) -> tf.Tensor:
         """Returns the total variance of y."""

@@ -16,19 +16,20 @@ from lerh_tf.kernels.base import (
     Samples,
     all_finite,
     displaced,
+    dot,
     fold_blocks,
     map_blocks,
     settings,
     widest_dtype,
 )
-from lerh_tf.kernels.chain import Chain
+from lerh_tf.kernels.chain import LangevinState
 from lerh_tf.kernels.free_chain import free_chain, gradient_weights, share_of_spread
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.schedules import LangevinSteps, Schedule, checked_schedule
 
-Walk = Callable[[Chain, list[tf.Tensor], tf.Tensor, tf.Tensor], Chain]
+Walk = Callable[[LangevinState, list[tf.Tensor], tf.Tensor, tf.Tensor], LangevinState]
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -52,14 +53,16 @@ class SGLD(Kernel):
 
     with weights c_j in closed form. The expectation given the start of the chain is the same, no
     gradient more is taken, and nothing is left of the noise where grad f is constant. The last
-    state is the same. In a persistent chain x^1 has noise of its own, which stays in m.
+    state is the same. In a persistent chain x^1 has noise of its own, which stays in m, so that the
+    gain is smaller.
 
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
     total variance where f is flat: an upper bound where f is convex, too small where f is curved
     downwards; `mean_start`, the share of x^1 in m there: near 1 the chain hardly left its start,
     and m is no mean of q_{x,tau}; `non_finite`, 1 where the chain left the finite numbers and the
     update was dropped, else 0. With the control variate `standard_error` is made from the variance
-    of the gradients along the chain, as if they were linear functions of a chain where f is flat.
+    of the gradients along the chain, as if they were linear functions of a chain where f is flat:
+    too large where f is strongly convex, and meaningless with step sizes above 4 tau.
 
     Where f is flat x^{j+1} - x = (1 - eps_j / (2 tau)) (x^j - x) + eta_j, so step sizes well below
     4 tau keep the chain near x. A number tau for which the chain must diverge is refused: where a
@@ -163,6 +166,7 @@ class SGLD(Kernel):
             noise,
             block_size(anchor),
         )
+        dimensions = tf.cast(objective.dimensions(anchor), tf.float64)
         if self.control_variate:
             mean = [
                 tf.cast(law.mean_start, y.dtype) * y + total
@@ -170,12 +174,12 @@ class SGLD(Kernel):
             ]
             law = law._replace(mean_noise=tf.zeros_like(law.mean_noise))
             variance = found.gradient_variance(tf.reduce_sum(coefficients))
-            share = share_of_spread(eps, self._deviation(eps), coefficients, tau, first)
+            square = tf.cast(dot(first, first), tf.float64) / dimensions
+            share = share_of_spread(eps, self._deviation(eps), coefficients, tau, square)
             error = tf.sqrt(share * variance)
         else:
             weight = tf.reduce_sum(eps)
             mean = [s / tf.cast(weight, s.dtype) for s in found.total]
-            dimensions = tf.cast(objective.dimensions(anchor), tf.float64)
             error = law.mean_noise * tf.sqrt(dimensions)
         return self._estimate(anchor, start, mean, found.y, law, error)
 
@@ -238,7 +242,7 @@ class SGLD(Kernel):
         steps: tf.Tensor,
         noise: Noise,
         size: int | tf.Tensor,
-    ) -> Chain:
+    ) -> LangevinState:
         """Makes the J - 1 moves, a block at a time.
 
         Args:
@@ -249,27 +253,29 @@ class SGLD(Kernel):
             size: the number of moves in a block.
 
         Returns:
-            The sum over all J states and the last state y^J.
+            The sum over all J states, or J - 1 gradients, and the last state y^J.
         """
         moves = self.samples - 1
         size = tf.minimum(size, moves)
         padded = tf.pad(steps, [[0, 0], [0, size]])
 
-        def add_block(block: tf.Tensor, count: tf.Tensor, chain: Chain) -> Chain:
+        def add_block(block: tf.Tensor, count: tf.Tensor, chain: LangevinState) -> LangevinState:
             own = tf.slice(padded, [0, tf.cast(block, tf.int32) * size], [2, size])
             return walk(chain, noise(block, size), own, count)
 
-        chain = fold_blocks(add_block, moves, size, Chain.starting_at(y, steps.dtype))
+        chain = fold_blocks(add_block, moves, size, LangevinState.starting_at(y, steps.dtype))
         # The last state moves nowhere: its gradient is not taken, and its coefficient is 0.
         return chain if self.control_variate else chain.with_state(steps[1, -1])
 
     def _walk(self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor) -> Walk:
         """Returns the function that makes the first `count` moves of a block, y^j = x^j - x."""
 
-        def walk(chain: Chain, z: list[tf.Tensor], steps: tf.Tensor, count: tf.Tensor) -> Chain:
+        def walk(
+            chain: LangevinState, z: list[tf.Tensor], steps: tf.Tensor, count: tf.Tensor
+        ) -> LangevinState:
             eps, coefficients = tf.unstack(steps)
 
-            def move(j: tf.Tensor, chain: Chain) -> tuple[tf.Tensor, Chain]:
+            def move(j: tf.Tensor, chain: LangevinState) -> tuple[tf.Tensor, LangevinState]:
                 gradient = objective.gradient(displaced(anchor, chain.y))
                 if self.control_variate:
                     summed = chain.with_gradient(coefficients[j], gradient)

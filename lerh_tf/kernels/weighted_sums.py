@@ -128,11 +128,15 @@ class WeightedSums(NamedTuple):
         return shared / samples
 
     def sample_variance(self, samples: int) -> tf.Tensor:
-        """Returns the unbiased variance of v over the samples that count; infinite for one."""
+        """Returns the unbiased variance of v over the samples that count; infinite for one.
+
+        0 where none counts.
+        """
         count = tf.cast(samples, self.non_finite.dtype) - self.non_finite
         square = tf.add_n([tf.cast(tf.reduce_sum(m[2] ** 2), count.dtype) for m in self.moment])
         total = tf.maximum(self.spread[2] - tf.math.divide_no_nan(square, count), 0.0)
-        return tf.where(count > 1.0, total / tf.maximum(count - 1.0, 1.0), float("inf"))
+        variance = total / tf.maximum(count - 1.0, 1.0)
+        return tf.where(tf.equal(count, 1.0), float("inf"), variance)
 
     def _dot(self, means: Sequence[tf.Tensor], row: int) -> tf.Tensor:
         dtype = self.spread[0].dtype

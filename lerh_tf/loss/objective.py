@@ -202,7 +202,7 @@ def connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
         raise ValueError(
             "The loss has no gradient with respect to any weight: an operation without one, such "
             "as `tf.argmax`, `tf.round` or `tf.numpy_function`, stands before it. Use the "
-            "gradient-free `ImportanceSampling`."
+            'gradient-free `ImportanceSampling()`, `sampler="importance_sampling"`.'
         )
     return [
         tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)

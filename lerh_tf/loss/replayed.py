@@ -184,7 +184,7 @@ class ReplayedLoss(Objective):
                 f"Operation '{self.custom_gradient}' has a custom gradient (`tf.custom_gradient`; "
                 "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
                 "original weights and return a wrong gradient. Use a gradient-free sampler "
-                f"(`ImportanceSampling`), or: {TRAIN_STEP_ADVICE}"
+                f'(`sampler="importance_sampling"`), or: {TRAIN_STEP_ADVICE}'
             )
         # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
         local = [tf.identity(weight) for weight in weights]

@@ -167,7 +167,7 @@ def theory(*, options: Measuring = Measuring()) -> int:
 
 @app.command
 def estimators(*, options: Making = Making()) -> int:
-    """Compare the estimators of the mean, train with means found well, and print what they show.
+    """Compare the estimators of the mean, train with accurate means, and print what they show.
 
     Args:
         options: Shared with other commands.

@@ -122,7 +122,7 @@ def _local_entropy(
     """
     from lerh_tf import ImportanceSampling
     from reproduce.estimators import problem
-    from reproduce.methods import varied_sgld
+    from reproduce.methods import controlled_sgld
 
     def found(kernel: Any, seed: int) -> Any:
         return problem.estimator(kernel, seed)(weights, batch, tau, 0)
@@ -133,8 +133,8 @@ def _local_entropy(
     size = diagnostics["effective_sample_size"]
     is_enough = size >= _ENOUGH
     states = gradients if is_enough else _LONGER * gradients
-    finer, _ = found(varied_sgld(states, 0.05), _REFERENCES[1])
-    coarser, _ = found(varied_sgld(states, 0.1, persistent=True), _REFERENCES[2])
+    finer, _ = found(controlled_sgld(states, 0.05), _REFERENCES[1])
+    coarser, _ = found(controlled_sgld(states, 0.1, persistent=True), _REFERENCES[2])
     chains = (finer + coarser) / 2.0
     mean = sampled if is_enough else chains
     return mean, {

@@ -1,12 +1,14 @@
 """Bias and variance of every estimator apart, where quadrature knows the mean."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lerh_tf import Kernel
 from reproduce.estimators.protocol import ALGORITHMS, Bias, settings
+from reproduce.landscapes.functions import FUNCTIONS, Function
 from reproduce.records import Run
 from reproduce.runner import Job, Outcome, Report
 
@@ -42,7 +44,6 @@ def run(bias: Bias, function: str, x: float, tau: float, report: Report) -> Outc
         the exact step.
     """
     from lerh_tf.oracles import Landscape, heat_step, local_entropy_step
-    from reproduce.landscapes.functions import FUNCTIONS
 
     landscape = Landscape(FUNCTIONS[function], tau)
     steps = dict(zip(ALGORITHMS, (local_entropy_step, heat_step), strict=True))
@@ -60,15 +61,13 @@ def run(bias: Bias, function: str, x: float, tau: float, report: Report) -> Outc
     return {"status": "completed", "exact": exact, "found": found}, {}
 
 
-def _repeated(
-    function: Callable[..., Any], kernel: Any, x: float, tau: float, repetitions: int
-) -> Any:
+def _repeated(function: Function, kernel: Kernel, x: float, tau: float, repetitions: int) -> Any:
     """Returns m - x over repetitions of the noise."""
     import tensorflow as tf
 
     from lerh_tf import LossFunction, PhiloxNoise
 
-    objective = LossFunction(lambda weights: function.loss(weights[0], tf), 1)  # type: ignore[attr-defined]
+    objective = LossFunction(lambda weights: function.loss(weights[0], tf), 1)
     anchor = [tf.constant([x], tf.float64)]
 
     @tf.function(autograph=False)

@@ -23,10 +23,10 @@ from reproduce.protocols.methods import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
     HeatRegularizationSolved,
+    LocalEntropyByControlledSGLD,
     LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
-    LocalEntropyByVariedSGLD,
     Method,
 )
 from reproduce.protocols.training import INITIALIZATIONS, NETWORKS, TEST_DRAWS, Training
@@ -46,10 +46,10 @@ __all__ = [
     "GradientDescent",
     "HeatRegularizationByRobbinsMonro",
     "HeatRegularizationSolved",
+    "LocalEntropyByControlledSGLD",
     "LocalEntropyByGradients",
     "LocalEntropyByImportanceSampling",
     "LocalEntropyBySGLD",
-    "LocalEntropyByVariedSGLD",
     "Method",
     "Panels",
     "Training",

@@ -184,7 +184,7 @@ class LocalEntropyByGradients(Method):
 
 
 @dataclass(frozen=True)
-class LocalEntropyByVariedSGLD(Method):
+class LocalEntropyByControlledSGLD(Method):
     """Algorithm 1 with Algorithm 3 from the weights, a control variate and even step sizes.
 
     Args:

@@ -72,11 +72,11 @@ CONSTRUCTORS: dict[Any, tuple[str, ...]] = {
     LocalEntropy: (*("tau", "sampler", "seed", "subspace", "on_failure", "nonsense"),),
     HeatRegularization: ("tau", "solver", "seed", "learning_rate", "subspace", "on_failure"),
     SGLD: ("samples", "step_sizes", "noise", "persistent", "restart", "control_variate"),
-    ImportanceSampling: ("samples", "estimator", "loss_multiplier"),
-    RobbinsMonro: ("steps", "samples", "step_sizes"),
+    ImportanceSampling: ("samples", "estimator", "control_variate", "loss_multiplier"),
+    RobbinsMonro: ("steps", "samples", "step_sizes", "tolerance"),
     Scoping: ("tau0", "tau1"),
     LangevinSteps: ("offset",),
-    RobbinsMonroSteps: ("c", "alpha", "growing"),
+    RobbinsMonroSteps: ("c", "alpha", "growing", "largest"),
     AdaptTau: ("target_ess", "rate", "lower", "upper"),
 }
 

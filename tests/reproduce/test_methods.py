@@ -15,10 +15,10 @@ from reproduce.protocols import (
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
     HeatRegularizationSolved,
+    LocalEntropyByControlledSGLD,
     LocalEntropyByGradients,
     LocalEntropyByImportanceSampling,
     LocalEntropyBySGLD,
-    LocalEntropyByVariedSGLD,
     Method,
 )
 
@@ -66,7 +66,7 @@ def test_optimizers_of_means_found_well_carry_every_setting() -> None:
     assert float(gradients.learning_rate) == pytest.approx(0.3)
     assert gradients.tau.numpy() == pytest.approx(0.2)
     assert methods.optimizer(LocalEntropyByGradients(0.2), 5).get_config()["learning_rate"] is None
-    chain = methods.optimizer(LocalEntropyByVariedSGLD(0.2, 9, 0.25), 5).sampler
+    chain = methods.optimizer(LocalEntropyByControlledSGLD(0.2, 9, 0.25), 5).sampler
     assert (chain.samples, chain.relative_to_tau, chain.persistent) == (9, True, False)
     assert chain.control_variate
     assert {float(chain.step_sizes(j)) for j in (1, 9)} == {0.25}
@@ -82,7 +82,7 @@ def test_optimizers_of_means_found_well_carry_every_setting() -> None:
         LocalEntropyBySGLD(),
         HeatRegularizationByRobbinsMonro(),
         LocalEntropyByGradients(),
-        LocalEntropyByVariedSGLD(),
+        LocalEntropyByControlledSGLD(),
         HeatRegularizationSolved(),
     ],
 )

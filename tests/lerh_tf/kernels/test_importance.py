@@ -397,12 +397,29 @@ def test_estimators_that_make_no_sense_are_refused(arguments: dict[str, Any], me
         ImportanceSampling(**arguments)
 
 
+def test_gradients_that_are_nowhere_finite_are_no_estimate() -> None:
+    x, z = draw(20, "float64")
+    kernel = ImportanceSampling(20, estimator="gradients")
+    found = estimate(kernel, lambda a, b: tf_loss(a, b) * np.inf, x, TAU, ArrayNoise(z))
+    assert not found.is_valid
+    np.testing.assert_array_equal(flat(found.displacement), 0.0)
+    assert found.diagnostics["standard_error"] == 0.0
+    assert found.diagnostics["non_finite"] == 20.0
+
+
+def test_a_single_gradient_says_nothing_of_its_noise() -> None:
+    x, z = draw(1, "float64")
+    kernel = ImportanceSampling(1, estimator="gradients")
+    found = estimate(kernel, tf_loss, x, TAU, ArrayNoise(z))
+    assert found.diagnostics["standard_error"] == np.inf
+
+
 def test_gradients_need_a_loss_that_has_one() -> None:
     x, z = draw(20, "float64")
     with pytest.raises(ValueError, match="no gradient with respect to any weight"):
         estimate(
             ImportanceSampling(20, estimator="gradients"),
-            lambda a, b: tf.reduce_sum(tf.round(a)) + tf.reduce_sum(tf.sign(b)) * 0.0,
+            lambda a, b: tf.reduce_sum(tf.round(a)) + tf.reduce_sum(tf.round(b)),
             x,
             TAU,
             ArrayNoise(z),

@@ -48,6 +48,10 @@ def flat_network(weights: Weights) -> tf.Tensor:
     return 1e-9 * network(weights)
 
 
+def mild_network(weights: Weights) -> tf.Tensor:
+    return 0.05 * network(weights)
+
+
 # Rows 0 and 2 of the table are seen; the third coordinate stands for nothing.
 INDICES = [2, 0, 2]
 
@@ -237,6 +241,25 @@ HONEST: dict[str, Kernel] = {
     "importance-sampling-control-variate": ImportanceSampling(200, control_variate=True),
     "importance-sampling-gradients": ImportanceSampling(200, estimator="gradients"),
 }
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_standard_error_of_sgld_with_a_control_variate_is_the_spread(
+    persistent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = SGLD(20, step_sizes=LangevinSteps(9.0), persistent=persistent, control_variate=True)
+
+    def ratio() -> float:
+        draws = draw(kernel, True, mild_network)
+        return float(np.sqrt(np.mean(draws.standard_error**2))) / spread(draws)
+
+    # Gradients are nearly linear functions of the chain.
+    assert 0.8 < ratio() < 1.3
+    # As if they were independent, which a chain's are not.
+    monkeypatch.setattr(
+        "lerh_tf.kernels.sgld.share_of_spread", lambda eps, s, c, *_: tf.reduce_sum(c**2)
+    )
+    assert not 0.8 < ratio() < 1.3
 
 
 @pytest.mark.parametrize("name", HONEST)

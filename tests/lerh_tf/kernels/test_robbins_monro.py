@@ -224,21 +224,24 @@ def test_standard_error_is_the_spread_over_repetitions(schedule: LearningRateSch
     assert set(found["steps"]) == {20.0}
 
 
-def test_capped_steps_are_stable_where_tau_times_the_curvature_is_large() -> None:
-    steep = LossFunction(lambda v: 30.0 * tf.reduce_sum(v[0] ** 2), 1)
-    root, errors = -0.1 * 60.0 / 7.0, []
-    for largest in (0.25, None):
-        kernel = RobbinsMonro(3, 1, step_sizes=RobbinsMonroSteps(1.0, 1.0, largest=largest))
-        x = np.ones(4)
-        z = np.zeros((3, 1, 4))
-        found = tf.function(
-            lambda kernel=kernel, x=x, z=z: kernel(
-                steep, [tf.constant(x)], tf.constant(0.1, tf.float64), InjectedNoise([z])
-            ),
-            autograph=False,
-        )()
-        errors.append(np.abs(found.displacement[0] - root).max())
-    assert errors[0] < 0.5 < 10.0 < errors[1]
+@pytest.mark.parametrize(("largest", "curvature"), [(0.5, 25.0), (0.25, 60.0)])
+def test_capped_steps_are_stable_where_plain_ones_are_not(largest: float, curvature: float) -> None:
+    steep = LossFunction(lambda v: curvature / 2.0 * tf.reduce_sum(v[0] ** 2), 1)
+    root = -0.1 * curvature / (1.0 + 0.1 * curvature)
+
+    def error(largest: float | None) -> float:
+        steps = RobbinsMonroSteps(1.0, 1.0, largest=largest)
+        still = InjectedNoise([np.zeros((3, 1, 4))], "float32")
+        kernel, x, tau = RobbinsMonro(3, 1, step_sizes=steps), [tf.ones([4])], tf.constant(0.1)
+        run = tf.function(lambda: kernel(steep, x, tau, still), autograph=False)
+        return float(np.abs(run.get_concrete_function()().displacement[0] - root).max())
+
+    assert error(largest) < abs(root) < error(None)
+
+
+def test_one_move_says_nothing_of_its_noise() -> None:
+    found = run(RobbinsMonro(1, 3), SLOPE, np.ones(4), tau=0.1)
+    assert found.diagnostics["standard_error"] == np.inf
 
 
 @pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf"), "0.1", True, None])

@@ -1,4 +1,4 @@
-"""HeatRegularization: construction, configuration, variables and going on after a checkpoint."""
+"""HeatRegularization: construction, configuration and variables."""
 
 from typing import Any
 

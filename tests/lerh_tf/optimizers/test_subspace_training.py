@@ -138,7 +138,7 @@ def test_reduced_training_follows_plain_training(entry: Any, kernel: str) -> Non
 
 @pytest.mark.usefixtures("built_optimizers", "one_noise", "plain_loops")
 def test_every_part_of_the_noise_counts() -> None:
-    # Rao-Blackwellised the mean has another complement: plain training would not follow.
+    # With a control variate the mean has another complement: plain training would not follow.
     optimizer = LocalEntropy(
         TAU, SGLD(6, step_sizes=LangevinSteps(5.0), control_variate=True), seed=0
     )
