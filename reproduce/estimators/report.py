@@ -76,7 +76,6 @@ def error_frame(
         timings = store.timings(record.run) or {}
         for each in protocol.accuracy.estimators:
             label, errors = each.label, record.result["errors"][each.label]
-            predicted = record.result["standard_errors"][label]
             lines.append(
                 {
                     "estimator": each.name,
@@ -85,7 +84,6 @@ def error_frame(
                     "tau": tau,
                     "error": float(np.sqrt(np.mean(np.square(errors)))),
                     "median_error": median(errors),
-                    "standard_error": float(np.sqrt(np.mean(np.square(predicted)))),
                     "seconds": timings.get("estimates", {}).get(label),
                 }
             )
