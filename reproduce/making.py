@@ -64,6 +64,13 @@ def estimator_jobs(
     ]
 
 
+def cost_jobs(turns: int, data_dir: Path | None) -> JobsOf:
+    """Returns what builds the run that times the estimators' weight updates."""
+    from reproduce.estimators import costs
+
+    return partial(costs.jobs, turns, partial(mnist, data_dir))
+
+
 def everything(
     seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
 ) -> list[Job]:

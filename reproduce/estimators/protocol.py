@@ -198,11 +198,13 @@ class Protocol:
         accuracy: Errors on the network.
         bias: Bias and variance in one dimension.
         training: The trainings.
+        turns: Of every method, as updates are timed.
     """
 
     accuracy: Accuracy
     bias: Bias
     training: Panels
+    turns: int = 5
 
 
 PROTOCOL = Protocol(Accuracy(), Bias(), solved(Training()))
@@ -212,6 +214,7 @@ QUICK = Protocol(
     Accuracy((0,), (0.01,), 1, 1, 200, 10, quick=True),
     Bias((("double_well", 1.6, 0.5),), 20, quick=True),
     solved(Training(updates=4, test_images=100, evaluate_every=2, tabulated=(4,)), large=False),
+    turns=1,
 )
 """The same at a budget for a first look."""
 

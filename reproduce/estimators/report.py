@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce import tables
-from reproduce.estimators import accuracy, landscapes
+from reproduce.estimators import accuracy, costs, landscapes
 from reproduce.estimators.protocol import PROTOCOL, Protocol
 from reproduce.experiments import panels
 from reproduce.experiments.base import RECORDS
@@ -44,6 +44,7 @@ def render(
         _references(measured),
         _errors(frame),
         _bias(store, protocol),
+        _costs(store, protocol),
         _training(store, protocol.training, seeds),
         _environment([*measured.values()]),
     ]
@@ -171,17 +172,33 @@ def _bias(store: Store, protocol: Protocol) -> str:
     )
 
 
+def _costs(store: Store, protocol: Protocol) -> str:
+    timings = [
+        store.timings(record.run) or {}
+        for record in store.scan(costs.NAME)
+        if record.run.configuration["turns"] == protocol.turns
+    ]
+    seconds = next((one["updates"] for one in timings if "updates" in one), None)
+    if seconds is None:
+        return ""
+    lines = [
+        [name, f"{1e3 * taken:.1f}", f"{taken / seconds[costs.SGD]:.1f}"]
+        for name, taken in seconds.items()
+    ]
+    table = pd.DataFrame(lines, columns=["", "ms", "over SGD's"])
+    return "\n\n".join(
+        [
+            "## Cost of a weight update",
+            table.to_markdown(index=False, disable_numparse=True),
+            "Medians, Keras's train step included, all of them in turns in one process.",
+        ]
+    )
+
+
 def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
     records = store.scan(RECORDS)
     shown = panels.summarised(records, protocol, seeds, "auto")
     columns = sorted({update for panel in shown for update in panel.columns})
-    seconds = {
-        row.name: _update_seconds(store, own)
-        for panel in shown
-        for row in panel.rows
-        if (own := _of(records, protocol, panel.title, row.name))
-    }
-    sgd = seconds.get(next(iter(protocol.panels["SGD"].methods)))
     lines = []
     for panel in shown:
         for row in panel.rows:
@@ -190,12 +207,8 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
                 f"{centre(values):.3f} ± {spread(values) or 0.0:.3f}" if values else _MISSING
                 for values in (row.at(update) for update in columns)
             ]
-            taken = seconds.get(row.name)
-            cost = f"{taken / sgd:.1f}" if taken and sgd else _MISSING
-            lines.append(
-                [row.name, *cells, _relative_error(own), _moves(own), cost, len(row.curves)]
-            )
-    header = ["", *map(str, columns), "relative error", "moves", "cost", "seeds"]
+            lines.append([row.name, *cells, _relative_error(own), _moves(own), len(row.curves)])
+    header = ["", *map(str, columns), "relative error", "moves", "seeds"]
     table = pd.DataFrame(lines, columns=header)
     if not any(line[-1] for line in lines):
         return ""
@@ -205,8 +218,7 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
             table.to_markdown(index=False, disable_numparse=True),
             "Mean ± standard deviation over seeds, on Table 1's protocol. Relative error: the "
             "estimate's own standard error over its step, the median along the training, without "
-            "bias. Moves of Algorithm 5, the median, of at most so many. Cost: the "
-            "median update, Keras's train step included, over that of SGD in the first row.",
+            "bias. Moves of Algorithm 5, the median, of at most so many.",
         ]
     )
 
@@ -214,12 +226,6 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
 def _of(records: Sequence[Record], protocol: Panels, title: str, name: str) -> list[Record]:
     settings = protocol.panels[title].cases()[name].configuration()
     return [one for one in records if one.run.settings == settings]
-
-
-def _update_seconds(store: Store, records: Sequence[Record]) -> float | None:
-    timings = [store.timings(record.run) or {} for record in records]
-    seconds = [one["median_update_seconds"] for one in timings if "median_update_seconds" in one]
-    return median(seconds) if seconds else None
 
 
 def _relative_error(records: Sequence[Record]) -> str:

@@ -1,0 +1,105 @@
+"""What a weight update costs by every way that a user would take, in turns with SGD's."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+
+from reproduce import methods, networks
+from reproduce.estimators import problem
+from reproduce.protocols import (
+    TABLE1,
+    GradientDescent,
+    HeatRegularizationByRobbinsMonro,
+    LocalEntropyByControlledSGLD,
+    LocalEntropyByGradients,
+    LocalEntropyByImportanceSampling,
+    Method,
+)
+from reproduce.records import Run
+from reproduce.runner import Job, Outcome, Report
+
+if TYPE_CHECKING:
+    from reproduce.data import Mnist
+
+NAME = "estimators-costs"
+SGD = "SGD"
+
+METHODS: Mapping[str, Method] = {
+    SGD: GradientDescent(),
+    "10 gradients": LocalEntropyByGradients(samples=10),
+    "30 gradients, the default": LocalEntropyByGradients(samples=30),
+    "100 gradients": LocalEntropyByGradients(samples=100),
+    "importance sampling, 1000 losses": LocalEntropyByImportanceSampling(),
+    "SGLD, 300 gradients": LocalEntropyByControlledSGLD(),
+    "Robbins-Monro, 30 x 30 gradients": HeatRegularizationByRobbinsMonro(),
+}
+"""What is timed, on Table 1's protocol."""
+
+_SEED = 0
+_UPDATES = 30
+"""Weight updates in a turn."""
+
+
+def jobs(turns: int, data: Callable[[], "Mnist"], execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the one run; to be made with nothing else running."""
+    run = Run(NAME, "updates", _SEED, {"turns": turns, "execution": dict(execution)})
+    return [Job(run, turns + 1, partial(measure, turns, data))]
+
+
+def measure(turns: int, data: Callable[[], "Mnist"], report: Report) -> Outcome:
+    """Trains a network by each method, a turn of updates each, after one turn that compiles.
+
+    Returns:
+        A result without numbers, and the median seconds of an update by method.
+    """
+    batches = problem.batches(data(), _SEED, 0, _UPDATES)
+    x, y = (tf.concat(part, 0) for part in zip(*batches, strict=True))
+    trained = {name: _model(method) for name, method in METHODS.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
+    for turn in range(turns + 1):
+        for name, model in trained.items():
+            clock = _Clock()
+            model.fit(
+                x,
+                y,
+                batch_size=TABLE1.training.batch_size,
+                shuffle=False,
+                verbose=0,
+                callbacks=[clock],
+            )
+            seconds[name] += clock.seconds if turn else []
+        report(turn + 1)
+    return {"status": "completed"}, {
+        "updates": {name: median(values) for name, values in seconds.items()}
+    }
+
+
+def _model(method: Method) -> keras.Model:
+    setup = TABLE1.training
+    keras.utils.set_random_seed(_SEED)
+    model = networks.build(setup.network, setup.initialization, _SEED)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(methods.optimizer(method, _SEED), loss, jit_compile=False)
+    return model
+
+
+class _Clock(keras.callbacks.Callback):
+    """Times the updates of a `fit`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+        self._started = 0.0
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Starts the clock."""
+        self._started = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Stops it."""
+        self.seconds.append(time.perf_counter() - self._started)
