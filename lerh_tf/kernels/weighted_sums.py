@@ -136,7 +136,7 @@ class WeightedSums(NamedTuple):
         square = tf.add_n([tf.cast(tf.reduce_sum(m[2] ** 2), count.dtype) for m in self.moment])
         total = tf.maximum(self.spread[2] - tf.math.divide_no_nan(square, count), 0.0)
         variance = total / tf.maximum(count - 1.0, 1.0)
-        return tf.where(tf.equal(count, 1.0), float("inf"), variance)
+        return tf.where(tf.not_equal(count, 1.0), variance, float("inf"))
 
     def _dot(self, means: Sequence[tf.Tensor], row: int) -> tf.Tensor:
         dtype = self.spread[0].dtype
