@@ -135,9 +135,8 @@ class Bias:
     sites: tuple[tuple[str, float, float], ...] = (
         ("double_well", 1.6, 0.5),
         ("multimodal", 1.5, 0.5),
-        ("plateau", 1.5, 0.5),
     )
-    repetitions: int = 4000
+    repetitions: int = 1000
     quick: bool = False
 
     @property
