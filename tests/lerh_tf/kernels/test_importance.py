@@ -387,7 +387,7 @@ def test_samples_must_be_a_positive_integer(samples: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"estimator": "median"}, "`estimator` must be 'positions' or 'gradients'"),
+        ({"estimator": "median"}, '`estimator` must be one of "positions", "gradients"'),
         ({"estimator": "gradients", "control_variate": True}, "`control_variate` must be False"),
         ({"samples": 1, "control_variate": True}, "`samples` must be at least 2 with"),
     ],
