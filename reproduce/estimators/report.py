@@ -18,6 +18,7 @@ from reproduce.records import Record, Store
 from reproduce.summary import centre, spread
 
 _MISSING = "-"
+_EXPLODED = 1e3
 
 
 def render(
@@ -158,18 +159,22 @@ def _bias(store: Store, protocol: Protocol) -> str:
     lines = []
     for each in setup.estimators:
         found = [record.result["found"][each.label] for record in shown.values()]
-        cells = [
-            f"{one['bias']:+.3f} ± {one['bias_error']:.3f}, {one['deviation']:.2g}" for one in found
-        ]
-        lines.append([each.name, each.evaluations, *cells])
+        lines.append([each.name, each.evaluations, *map(_bias_cell, found)])
     table = pd.DataFrame(lines, columns=["estimator", "evaluations", *header])
     return "\n\n".join(
         [
             "## Bias and standard deviation in one dimension",
             table.to_markdown(index=False, disable_numparse=True),
-            f"Relative to the exact step by quadrature, over {setup.repetitions} repetitions.",
+            f"Relative to the exact step by quadrature, over {setup.repetitions} repetitions; an "
+            "update that is not valid does not move, a bias of -1.",
         ]
     )
+
+
+def _bias_cell(found: Mapping[str, float]) -> str:
+    if not abs(found["deviation"]) < _EXPLODED:
+        return "explodes"
+    return f"{found['bias']:+.3f} ± {found['bias_error']:.3f}, {found['deviation']:.2g}"
 
 
 def _costs(store: Store, protocol: Protocol) -> str:
@@ -182,8 +187,8 @@ def _costs(store: Store, protocol: Protocol) -> str:
     if seconds is None:
         return ""
     lines = [
-        [name, f"{1e3 * taken:.1f}", f"{taken / seconds[costs.SGD]:.1f}"]
-        for name, taken in seconds.items()
+        [name, f"{1e3 * seconds[name]:.1f}", f"{seconds[name] / seconds[costs.SGD]:.1f}"]
+        for name in costs.METHODS
     ]
     table = pd.DataFrame(lines, columns=["", "ms", "over SGD's"])
     return "\n\n".join(
