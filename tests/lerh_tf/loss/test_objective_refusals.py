@@ -123,7 +123,7 @@ def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> Non
     model.compile(optimizer=probe, loss="mse")
     with pytest.raises(ReplayError, match="has a custom gradient") as refusal:
         model.train_on_batch(*batch(3))
-    assert refusal.match("`ImportanceSampling`")
+    assert refusal.match('`sampler="importance_sampling"`')
     assert refusal.match(ADVICE)
 
 

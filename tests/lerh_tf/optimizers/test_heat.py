@@ -35,7 +35,9 @@ def test_solver_by_name_is_the_paper_s() -> None:
     solver = HeatRegularization(solver="robbins_monro").solver
     assert isinstance(solver, RobbinsMonro)
     assert (solver.steps, solver.samples) == (30, 30)
-    assert solver.step_sizes.get_config() == {"c": 0.1, "alpha": 0.7, "growing": False}
+    assert solver == RobbinsMonro()
+    config = {"c": 0.1, "alpha": 0.7, "growing": False, "largest": None}
+    assert solver.step_sizes.get_config() == config
 
 
 def test_sampler_by_name_is_the_paper_s() -> None:

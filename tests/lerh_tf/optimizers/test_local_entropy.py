@@ -160,7 +160,7 @@ def infinite(y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
 def test_losses_that_are_all_infinite_are_an_error_of_their_own() -> None:
     model = compiled(sampler(), loss=infinite, jit_compile=False)
     before = state_of(model.trainable_variables)
-    message = "ImportanceSampling: the loss is infinite or NaN at every sample"
+    message = "ImportanceSampling: the loss, or its gradient, is infinite or NaN at every"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         fit(model, 1)
     assert_equal(state_of(model.trainable_variables), before)
