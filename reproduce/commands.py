@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -15,8 +15,6 @@ from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.making import (
     DONE,
     FAILED,
-    cost_jobs,
-    estimator_jobs,
     everything,
     illustration_jobs,
     make,
@@ -29,9 +27,6 @@ from reproduce.making import (
 )
 from reproduce.records import Store
 from reproduce.theory.protocol import Theory
-
-if TYPE_CHECKING:
-    from reproduce.estimators.protocol import Protocol
 
 
 def train(
@@ -115,45 +110,6 @@ def measure_theory(
     text, written = theory.render(records, measured, seeds, output)
     _report(written, console)
     return code, text
-
-
-def compare_estimators(
-    protocol: "Protocol",
-    seeds: Sequence[int],
-    *,
-    threads: int,
-    processes: int,
-    output: Path,
-    figures: Path,
-    data_dir: Path | None,
-    console: Console,
-) -> tuple[int, str]:
-    """Makes the missing measurements of the estimators, writes the report and returns it.
-
-    Args:
-        protocol: What is measured and trained.
-        seeds: Of the trainings.
-        threads: Threads per run.
-        processes: Runs at a time.
-        output: Folder of the records and the report.
-        figures: Folder of the figure.
-        data_dir: Folder of the prepared MNIST; `None`: the default.
-        console: Where progress goes.
-
-    Returns:
-        The exit code, and the report.
-    """
-    from reproduce.estimators import report
-
-    data = partial(mnist, data_dir)
-    jobs_of = partial(estimator_jobs, protocol, seeds, data_dir)
-    code = make(jobs_of, threads, processes, output, console, data)
-    # Alone: others would take its time.
-    timed = make(cost_jobs(protocol.turns, data_dir), threads, 1, output, console, data)
-    store = Store(output, warn=console.print)
-    text, written = report.render(store, protocol, seeds, output, figures)
-    _report(written, console)
-    return max(code, timed), text
 
 
 def make_illustration(

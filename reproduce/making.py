@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
-from reproduce.experiments import gaussians, landscapes, panels, table2, theory
+from reproduce.experiments import gaussians, landscapes, table2, theory
 from reproduce.experiments.base import Experiment
 from reproduce.experiments.registry import TRAINING
 from reproduce.parallel import Plan
@@ -19,7 +19,6 @@ from reproduce.theory.protocol import QUICK_THEORY, THEORY
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
-    from reproduce.estimators.protocol import Protocol
 
 DONE, FAILED = 0, 1
 
@@ -46,29 +45,6 @@ def training_jobs(
 def timing_jobs(timing: table2.Timing, data_dir: Path | None) -> JobsOf:
     """Returns what builds the runs of Table 2."""
     return partial(table2.jobs, timing, partial(mnist, data_dir))
-
-
-def estimator_jobs(
-    protocol: "Protocol", seeds: Sequence[int], data_dir: Path | None, execution: Mapping[str, Any]
-) -> list[Job]:
-    """Returns the runs of the comparison of estimators."""
-    # Its protocol holds kernels: importing it starts TensorFlow.
-    from reproduce.estimators import accuracy
-    from reproduce.estimators import landscapes as bias
-
-    data = partial(mnist, data_dir)
-    return [
-        *accuracy.jobs(protocol.accuracy, data, execution),
-        *bias.jobs(protocol.bias, execution),
-        *panels.jobs(protocol.training, seeds, {**execution, "subspace": "auto"}, data),
-    ]
-
-
-def cost_jobs(turns: int, data_dir: Path | None) -> JobsOf:
-    """Returns what builds the run that times the estimators' weight updates."""
-    from reproduce.estimators import costs
-
-    return partial(costs.jobs, turns, partial(mnist, data_dir))
 
 
 def everything(

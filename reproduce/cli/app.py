@@ -173,10 +173,9 @@ def estimators(*, options: Making = Making()) -> int:
         options: Shared with other commands.
     """
     check(options)
-    from reproduce import commands
-    from reproduce.estimators import protocol
+    from reproduce.estimators import command, protocol
 
-    code, text = commands.compare_estimators(
+    code, text = command.compare(
         protocol.QUICK if options.quick else protocol.PROTOCOL,
         options.chosen,
         threads=options.threads,

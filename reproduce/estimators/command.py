@@ -1,0 +1,65 @@
+"""What `reproduce estimators` does, once its arguments are known to be good."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from reproduce.estimators import accuracy, costs, landscapes, report
+from reproduce.estimators.protocol import Protocol
+from reproduce.experiments import panels
+from reproduce.making import make, mnist
+from reproduce.records import Store
+from reproduce.runner import Job
+
+
+def compare(
+    protocol: Protocol,
+    seeds: Sequence[int],
+    *,
+    threads: int,
+    processes: int,
+    output: Path,
+    figures: Path,
+    data_dir: Path | None,
+    console: Console,
+) -> tuple[int, str]:
+    """Makes the missing measurements of the estimators, writes the report and returns it.
+
+    Args:
+        protocol: What is measured and trained.
+        seeds: Of the trainings.
+        threads: Threads per run.
+        processes: Runs at a time.
+        output: Folder of the records and the report.
+        figures: Folder of the figure.
+        data_dir: Folder of the prepared MNIST; `None`: the default.
+        console: Where progress goes.
+
+    Returns:
+        The exit code, and the report.
+    """
+    data = partial(mnist, data_dir)
+    code = make(partial(jobs, protocol, seeds, data_dir), threads, processes, output, console, data)
+    # Alone: others would take its time.
+    timing = partial(costs.jobs, protocol.turns, data)
+    timed = make(timing, threads, 1, output, console, data)
+    store = Store(output, warn=console.print)
+    text, written = report.render(store, protocol, seeds, output, figures)
+    for path in written:
+        console.print(f"wrote {path}")
+    return max(code, timed), text
+
+
+def jobs(
+    protocol: Protocol, seeds: Sequence[int], data_dir: Path | None, execution: Mapping[str, Any]
+) -> list[Job]:
+    """Returns the runs of the comparison of estimators."""
+    data = partial(mnist, data_dir)
+    return [
+        *accuracy.jobs(protocol.accuracy, data, execution),
+        *landscapes.jobs(protocol.bias, execution),
+        *panels.jobs(protocol.training, seeds, {**execution, "subspace": "auto"}, data),
+    ]
