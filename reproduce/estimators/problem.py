@@ -168,4 +168,4 @@ class FromElsewhere(Kernel):
 
 
 _FORGETTING = 40
-"""Moves of size 1/2, after which 1e-12 of the start is left."""
+"""Moves of size 1/2; where f is nearly linear 1e-12 of the start is left after them."""

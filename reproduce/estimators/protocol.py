@@ -146,7 +146,7 @@ class Bias:
 
 
 def solved(training: Training, large: bool = True) -> Panels:
-    """Returns the trainings: the algorithms with their accurate means, beside SGD.
+    """Returns the trainings: the algorithms with accurate means, beside SGD.
 
     Args:
         training: What they share.
