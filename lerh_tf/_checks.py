@@ -104,6 +104,21 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
+def auto_or_bool(name: str, value: Any) -> str | bool:
+    """Returns `value`, "auto" or a bool.
+
+    Args:
+        name: the argument's name, for the message.
+        value: what the caller passed.
+
+    Raises:
+        ValueError: `value` is something else.
+    """
+    if isinstance(value, bool) or (isinstance(value, str) and value == "auto"):
+        return value
+    raise ValueError(f'`{name}` must be "auto", True or False. Received: {name}={value!r}')
+
+
 def _real(value: Any) -> float | None:
     """Returns a real number as a float, infinite where it is too large; None for all else."""
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -11,12 +11,14 @@ from lerh_tf.loss.replayed import ReplayedLoss
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Operations that XLA compiles on every device, as do their gradients. TensorFlow has no public
-# list of them, and one operation too many would make a model fail that trains without.
+# list of them, and one operation too many would make a model fail that trains without. Left out
+# are convolutions, whose gradients XLA makes ten times slower on CPUs than TensorFlow's own: those
+# that a weight update can write as products it does (`lerh_tf/exact/convolutions.py`).
 _COMPILABLE = frozenset(
     {
         *("Abs", "Add", "AddN", "AddV2", "All", "Any", "AvgPool"),
         *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BroadcastTo", "Cast"),
-        *("ClipByValue", "Concat", "ConcatV2", "Const", "Conv2D", "Cos", "Div", "DivNoNan"),
+        *("ClipByValue", "Concat", "ConcatV2", "Const", "Cos", "Div", "DivNoNan"),
         *("Einsum", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Fill"),
         *("Floor", "FloorDiv", "GatherV2", "Greater", "GreaterEqual", "Identity", "IsFinite"),
         *("IsInf", "IsNan", "LeakyRelu", "Less", "LessEqual", "Log", "Log1p", "LogSoftmax"),
@@ -33,11 +35,13 @@ _COMPILABLE = frozenset(
 
 
 def is_compilable(objective: Objective) -> bool:
-    """Returns whether XLA is known to compile the loss.
+    """Returns whether XLA is to compile the inner loops that evaluate the loss.
 
     Args:
         objective: the minibatch loss.
     """
+    if isinstance(objective.jit_compile, bool):
+        return objective.jit_compile
     return isinstance(objective, ReplayedLoss) and all(
         node.op in _COMPILABLE and not _makes_integers(node) for node in objective.piece.node
     )
@@ -52,7 +56,7 @@ def _makes_integers(node: Any) -> bool:
 
 
 def compiled(function: Function, objective: Objective) -> Function:
-    """Returns `function` compiled by XLA where the loss allows it, else as it is.
+    """Returns `function` compiled by XLA where the loss says so, else as it is.
 
     Random bits stay outside: on CPUs XLA draws them at half the speed.
 

@@ -34,12 +34,15 @@ class Objective(abc.ABC):
         is_used: per variable, whether f depends on it. The `weights` arguments below hold one
             tensor per variable that is used, in the order of the variables.
         footprint: about how many numbers one evaluation holds.
+        jit_compile: whether XLA compiles the inner loops: True, False, or "auto", where it is known
+            to compile the loss and not to be slower.
         is_vectorized: False once an operation had to be evaluated sample by sample, or if the loss
             has a loop.
     """
 
     is_used: tuple[bool, ...]
     footprint: int | tf.Tensor = _UNKNOWN_FOOTPRINT
+    jit_compile: str | bool = "auto"
     is_vectorized: bool = True
 
     @abc.abstractmethod

@@ -8,13 +8,15 @@ masks, and no variable moves while they run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import tensorflow as tf
 
 from lerh_tf.loss.graph_cut import Cut, node_name, tensor_name
 from lerh_tf.loss.objective import Objective, Variable, Weights, connected, native
 from lerh_tf.loss.repeatable import TRAIN_STEP_ADVICE, ReplayError, is_assignment, repeatable
+
+Rule: TypeAlias = Callable[..., tf.Tensor | None]
 
 
 class CapturedLoss:
@@ -154,22 +156,65 @@ class ReplayedLoss(Objective):
     @property
     def custom_gradient(self) -> str | None:
         """Name of an operation with a custom gradient, whose backward pass can't be replayed."""
-        nodes = (node.name for node in self.piece.node if "_gradient_op_type" in node.attr)
-        return next(nodes, None)
+        return next((node.name for node in self.piece.node if _has_custom_gradient(node)), None)
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
+        return self._evaluated(weights, {})
+
+    def replacing(self, rules: Mapping[str, Rule], weights: Weights) -> "ReplayedLoss":
+        """Returns the same loss by other operations.
+
+        What then no longer depends on the weights is computed once, not at each evaluation.
+
+        Args:
+            rules: by type of operation, what takes a node and its inputs to its output, or to
+                None where the operation is to stay.
+            weights: values to trace at.
+        """
+        replaced = self.of_function(lambda w: self._evaluated(w, rules), weights)
+        replaced.is_used, replaced.jit_compile = self.is_used, self.jit_compile
+        return replaced
+
+    def _evaluated(self, weights: Weights, rules: Mapping[str, Rule]) -> tf.Tensor:
         # Coordinates of a subspace come in a wider dtype than the weights have.
         values = [
             tf.identity(tf.cast(weight, dtype))
             for weight, dtype in zip(weights, self._dtypes, strict=True)
         ]
-        inputs = {read: values[index] for read, index in self.reads.items()}
-        inputs |= {name: tf.identity(constant) for name, constant in self.constants.items()}
-        (loss,) = tf.graph_util.import_graph_def(
-            self.piece, input_map=inputs, return_elements=[self._loss], name="f"
+        known = {read: values[index] for read, index in self.reads.items()}
+        known |= {name: tf.identity(constant) for name, constant in self.constants.items()}
+        waiting: list[Any] = []
+        # Constants first: the cut has them behind their consumers.
+        for node in sorted(self.piece.node, key=lambda node: node.op != "Const"):
+            if node.op in rules:
+                known |= self._imported(waiting, known)
+                waiting = []
+                inputs = [known[tensor_name(source)] for source in node.input]
+                output = rules[node.op](node, *inputs)
+                if output is not None:
+                    known[f"{node.name}:0"] = output
+                    continue
+            waiting.append(node)
+        return (known | self._imported(waiting, known))[self._loss]
+
+    def _imported(
+        self, nodes: Sequence[Any], known: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Returns the outputs of nodes whose other inputs are known, by name."""
+        names = {node.name for node in nodes}
+        needed = {tensor_name(source) for node in nodes for source in node.input}
+        operations = tf.graph_util.import_graph_def(
+            tf.compat.v1.GraphDef(node=nodes, versions=self.piece.versions),
+            input_map={name: known[name] for name in needed if node_name(name) not in names},
+            return_elements=[node.name for node in nodes],
+            name="f",
         )
-        return loss
+        return {
+            f"{node.name}:{index}": output
+            for node, operation in zip(nodes, operations, strict=True)
+            for index, output in enumerate(operation.outputs)
+        }
 
     def value_and_gradient(self, weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """See `Objective`.
@@ -225,7 +270,7 @@ class ReplayedLoss(Objective):
             constants[source] = tensor
         needed = {tensor_name(source) for node in piece.node for source in node.input}
         constants = {name: tensor for name, tensor in constants.items() if name in needed}
-        return ReplayedLoss(
+        rewired = ReplayedLoss(
             piece,
             self._loss,
             self.reads,
@@ -235,6 +280,13 @@ class ReplayedLoss(Objective):
             self.footprint,
             padding,
         )
+        rewired.jit_compile = self.jit_compile
+        return rewired
+
+
+def _has_custom_gradient(node: Any) -> bool:
+    own = b"lerh_tf>"
+    return "_gradient_op_type" in node.attr and not node.attr["_gradient_op_type"].s.startswith(own)
 
 
 def _total_size(tensors: Sequence[tf.Tensor]) -> int | tf.Tensor:

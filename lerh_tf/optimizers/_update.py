@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from lerh_tf.exact.convolutions import with_products
 from lerh_tf.exact.subspace import Subspace, find_subspace
 from lerh_tf.kernels.base import (
     Estimate,
@@ -51,6 +52,7 @@ def find_update(
     seed: int,
     update: tf.Tensor,
     subspace: str | bool,
+    inner_jit_compile: str | bool,
     loss_scale: float,
 ) -> Update:
     """Estimates m and returns g = (x - m) / tau, of each replica its share of the mean.
@@ -64,10 +66,14 @@ def find_update(
         seed: of the noise.
         update: scalar integer tensor, the count of weight updates.
         subspace: "auto" or False.
+        inner_jit_compile: whether XLA compiles the inner loops: "auto", True or False.
         loss_scale: what Keras believes the loss was multiplied by, and divides g by.
     """
     scalar = tf.cast(tau, widest_dtype([x.dtype for x in anchor]))
     noise = functools.partial(PhiloxNoise, seed, noise_position(update))
+    objective.jit_compile = inner_jit_compile
+    if isinstance(objective, ReplayedLoss):
+        objective = with_products(objective, anchor)
     reduced = _subspace_of(kernel, objective, anchor) if subspace else None
     if reduced is None:
         estimate = kernel(objective, anchor, scalar, noise(anchor), start, update)

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from lerh_tf._checks import SEEDS, checked_seed, one_of
+from lerh_tf._checks import SEEDS, auto_or_bool, checked_seed, one_of
 from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.loss.objective import Objective, Variable, native
 from lerh_tf.optimizers._arguments import (
@@ -52,6 +52,7 @@ class GaussianApproximation(LossOptimizer):
         learning_rate: float | Schedule | None,
         seed: int | None,
         subspace: str | bool,
+        inner_jit_compile: str | bool,
         on_failure: str,
         name: str | None,
         **kwargs: Any,
@@ -68,6 +69,7 @@ class GaussianApproximation(LossOptimizer):
         self._kernel = kernel
         self._seed = checked_seed(seed)
         self._subspace = checked_subspace(subspace)
+        self._inner_jit_compile = auto_or_bool("inner_jit_compile", inner_jit_compile)
         self._on_failure = one_of("on_failure", on_failure, POLICIES)
         self._tau: Any = tau
         if not is_schedule(tau):
@@ -108,6 +110,11 @@ class GaussianApproximation(LossOptimizer):
         return self._subspace
 
     @property
+    def inner_jit_compile(self) -> str | bool:
+        """Whether XLA compiles the inner loops: "auto", True or False."""
+        return self._inner_jit_compile
+
+    @property
     def on_failure(self) -> str:
         """What is done about updates that are not valid: "raise" or "warn"."""
         return self._on_failure
@@ -119,8 +126,8 @@ class GaussianApproximation(LossOptimizer):
         `step_norm` is |m - x|, `dimensions` the number of weights that the loss depends on,
         `sampled_dimensions` in how many of them, or of their subspace, noise was drawn per
         sample, `compiled` 1 where the inner loop was compiled by XLA on its own, else 0,
-        `vectorized` 0 where an operation, such as a convolution, had to be evaluated sample by
-        sample or the loss has a loop, else 1. The others are the kernel's own.
+        `vectorized` 0 where an operation had to be evaluated sample by sample or the loss has a
+        loop, else 1. The others are the kernel's own.
         """
         return self._report.diagnostics() if self.built else {}
 
@@ -186,6 +193,7 @@ class GaussianApproximation(LossOptimizer):
             self._seed,
             tf.convert_to_tensor(native(self._iterations)),
             self._subspace,
+            self._inner_jit_compile,
             self.loss_scale_factor or 1.0,
         )
 
@@ -241,6 +249,7 @@ class GaussianApproximation(LossOptimizer):
             else keras.optimizers.schedules.serialize(self._tau),
             "seed": self._seed,
             "subspace": self._subspace,
+            "inner_jit_compile": self._inner_jit_compile,
             "on_failure": self._on_failure,
         }
         if not self._is_default:

@@ -40,6 +40,10 @@ class HeatRegularization(GaussianApproximation):
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
             that the minibatch sees, the same in distribution and much faster; False samples all
             weights. Defaults to "auto".
+        inner_jit_compile: whether XLA compiles the inner loops on their own, whatever `compile`'s
+            `jit_compile` says of the whole train step: True, False, or "auto", where it is known
+            to compile all of the loss and not to be slower. The noise is the same, results
+            differ by rounding. Defaults to "auto".
         on_failure: what to do about a weight update in which nothing finite was found, tau was
             not positive, or m or g left the dtype of the weights; it moves nothing in any case.
             "raise" raises `tf.errors.InvalidArgumentError` after `step`, at the end of `fit` or,
@@ -52,9 +56,9 @@ class HeatRegularization(GaussianApproximation):
 
     Raises:
         ValueError: `tau` is not positive and finite, `solver` no kernel and no known name,
-            `seed` out of range, `subspace` neither "auto" nor False, `on_failure` neither "raise"
-            nor "warn", or `optimizer` no Keras optimizer of gradients or beside arguments that
-            belong to it.
+            `seed` out of range, `subspace` or `inner_jit_compile` none of theirs, `on_failure`
+            neither "raise" nor "warn", or `optimizer` no Keras optimizer of gradients or beside
+            arguments that belong to it.
 
     References:
         Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
@@ -69,6 +73,7 @@ class HeatRegularization(GaussianApproximation):
         learning_rate: float | Schedule | None = None,
         seed: int | None = None,
         subspace: str | bool = "auto",
+        inner_jit_compile: str | bool = "auto",
         on_failure: str = "raise",
         name: str | None = None,
         **kwargs: Any,
@@ -80,6 +85,7 @@ class HeatRegularization(GaussianApproximation):
             learning_rate=learning_rate,
             seed=seed,
             subspace=subspace,
+            inner_jit_compile=inner_jit_compile,
             on_failure=on_failure,
             name=name,
             **kwargs,

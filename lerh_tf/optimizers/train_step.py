@@ -119,8 +119,18 @@ def _traced(
     try:
         replayed = ReplayedLoss.of_function(loss_at, values)
     except ReplayError:
-        return LossFunction(loss_at, len(values), vectorize=not jit_compile)
+        vectorize = not jit_compile and not _has_nested_convolution()
+        return LossFunction(loss_at, len(values), vectorize=vectorize)
     return LossFunction(loss_at, len(values)) if replayed.custom_gradient else replayed
+
+
+def _has_nested_convolution() -> bool:
+    """Returns whether the current graph calls functions that convolve, as of groups Keras's do.
+
+    The vectorised form of a grouped convolution's gradient fails as it runs.
+    """
+    functions = tf.compat.v1.get_default_graph().as_graph_def().library.function
+    return any(node.op.startswith("Conv") for each in functions for node in each.node_def)
 
 
 def _check_state(model: Any, scope: keras.StatelessScope) -> None:

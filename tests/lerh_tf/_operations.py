@@ -111,10 +111,8 @@ def _layout(w: tf.Tensor) -> list[tf.Tensor]:
 
 def _images(w: tf.Tensor) -> list[tf.Tensor]:
     image = raw.Reshape(tensor=w, shape=[1, 4, 4, 1])
-    kernel = raw.Reshape(tensor=w[:2, :2], shape=[2, 2, 1, 1])
     window = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
     return [
-        raw.Conv2D(input=image, filter=kernel, strides=[1, 1, 1, 1], padding="SAME"),
         raw.AvgPool(value=image, **window),
         raw.MaxPool(input=image, **window),
     ]

@@ -104,15 +104,23 @@ def fit(optimizer: GaussianApproximation, summed: Callable[[Any], Any]) -> list[
     return [v.numpy() for v in model.trainable_variables]
 
 
+@pytest.mark.parametrize("asked", ["auto", False])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_both_loops_train_the_same(name: str) -> None:
-    compiled, plain = OPTIMIZERS[name](), OPTIMIZERS[name]()
-    trained = [fit(compiled, triangular_product), fit(plain, running_sum)]
+def test_both_loops_train_the_same(name: str, asked: str | bool) -> None:
+    compiled, plain = OPTIMIZERS[name](), OPTIMIZERS[name](inner_jit_compile=asked)
+    other = running_sum if asked == "auto" else triangular_product
+    trained = [fit(compiled, triangular_product), fit(plain, other)]
     assert compiled.diagnostics["compiled"] == 1.0
     assert plain.diagnostics["compiled"] == 0.0
     for a, b in zip(*trained, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
     assert plain.diagnostics["sampled_dimensions"] == ROWS * 4 + 4 + 8 + 2
+
+
+def test_compiled_where_asked() -> None:
+    optimizer = OPTIMIZERS["importance-sampling"](inner_jit_compile=True)
+    fit(optimizer, running_sum)
+    assert optimizer.diagnostics["compiled"] == 1.0
 
 
 def test_loss_with_strings_trains() -> None:

@@ -271,6 +271,8 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
     with pytest.raises(ValueError, match=rule) as refusal:
         LocalEntropy(subspace=choice)
     assert refusal.match(f"Received: subspace={choice!r}$")
+    with pytest.raises(ValueError, match='`inner_jit_compile` must be "auto", True or False'):
+        LocalEntropy(inner_jit_compile=choice)
     assert LocalEntropy(subspace=True).subspace == LocalEntropy().subspace == "auto"
 
 
