@@ -13,8 +13,7 @@ import tensorflow as tf
 from scipy.special import logsumexp
 
 from lerh_tf._checks import checked_seed, integer_at_least, positive_float
-from lerh_tf.kernels.base import displaced, scaled
-from lerh_tf.loss.objective import LossFunction, Objective, Weights, native
+from lerh_tf.loss.objective import LossFunction, Objective, Weights, displaced, native, scaled
 from lerh_tf.loss.stateless import loss_of_model, rows_of
 from lerh_tf.noise import PhiloxNoise, block_size
 from lerh_tf.optimizers._replicas import whole

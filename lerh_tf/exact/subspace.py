@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from lerh_tf.exact.reductions import Reduction, Rows, RowSpace
 from lerh_tf.loss.graph_cut import tensor_name
+from lerh_tf.loss.objective import Objective
 from lerh_tf.loss.replayed import ReplayedLoss
 
 # The factorisation squares entries: this number's square and its reciprocal fit into float32.
@@ -36,7 +37,7 @@ class Subspace(NamedTuple):
         size: the number of coordinates, entries of weights sampled whole included.
     """
 
-    objective: ReplayedLoss
+    objective: Objective
     reductions: list[Reduction | None]
     size: tf.Tensor
 

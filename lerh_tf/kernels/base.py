@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import keras
@@ -119,6 +119,20 @@ class Kernel(abc.ABC):
     reducible: ClassVar[bool] = False
 
     @property
+    def draws_locally(self) -> bool:
+        """Whether f is evaluated by `losses_around` or `gradients_around` alone.
+
+        They may leave out directions of a weight that f does not depend on at a sample
+        (`lerh_tf/exact/hidden.py`), which then have no part in the mean.
+        """
+        return False
+
+    @property
+    def differentiates(self) -> bool:
+        """Whether gradients of f are taken."""
+        return True
+
+    @property
     def failure(self) -> str:
         """What to say where `Estimate.is_valid` is False."""
         return (
@@ -173,17 +187,6 @@ class Kernel(abc.ABC):
 def widest_dtype(dtypes: Sequence[tf.DType]) -> tf.DType:
     """Returns the dtype for scalars that concern all weights: at least float32."""
     return tf.float64 if tf.float64 in map(working_dtype, dtypes) else tf.float32
-
-
-def displaced(anchor: Sequence[tf.Tensor], displacement: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns the weights x + d in the dtypes of x; `d` may carry a leading axis of samples."""
-    return [x + tf.cast(d, x.dtype) for x, d in zip(anchor, displacement, strict=True)]
-
-
-def scaled(tau: tf.Tensor, z: Iterable[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns sqrt(tau) z, the displacements of N(x, tau I)."""
-    root = tf.sqrt(tau)
-    return [tf.cast(root, z_v.dtype) * z_v for z_v in z]
 
 
 def fold_blocks(

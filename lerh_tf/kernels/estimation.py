@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from lerh_tf._checks import checked_seed
-from lerh_tf.kernels.base import Estimate, Kernel, Samples, displaced, widest_dtype
+from lerh_tf.kernels.base import Estimate, Kernel, Samples, widest_dtype
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.loss.objective import LossFunction, Objective, Weights
+from lerh_tf.loss.objective import LossFunction, Objective, Weights, displaced
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.schedules import positive_tau
 

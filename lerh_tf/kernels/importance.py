@@ -13,16 +13,15 @@ from lerh_tf.kernels.base import (
     Estimate,
     Kernel,
     Samples,
-    displaced,
     fold_blocks,
     map_blocks,
-    scaled,
     settings,
     widest_dtype,
 )
 from lerh_tf.kernels.weighted_sums import WeightedSums
 from lerh_tf.loss.compilation import compiled
-from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.objective import Objective, displaced, scaled
+from lerh_tf.loss.parts import Part, are_finite, where
 from lerh_tf.noise import Noise, block_size
 
 
@@ -107,6 +106,17 @@ class ImportanceSampling(Kernel):
         "non_finite",
     )
     reducible: ClassVar[bool] = True
+
+    @property
+    def draws_locally(self) -> bool:
+        """See `Kernel`."""
+        return self.control_variate or self._has_gradients
+
+    @property
+    def differentiates(self) -> bool:
+        """See `Kernel`."""
+        return self._has_gradients
+
     failure: ClassVar[str] = (
         "ImportanceSampling: the loss, or its gradient, is infinite or NaN at every sample, so no "
         "weight is positive. The weights were left as they were. Try a smaller tau, and look for "
@@ -168,21 +178,17 @@ class ImportanceSampling(Kernel):
         tau: tf.Tensor,
         z: list[tf.Tensor],
         dtype: tf.DType,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    ) -> tuple[tf.Tensor, list[Part]]:
         """Returns the log weights of a block of samples and what is averaged: z, or gradients."""
-        positions = displaced(anchor, scaled(tau, z))
         if not self._has_gradients:
-            return self._log_weights(objective.vectorized(positions), dtype), z
-        losses, gradients = objective.vectorized_value_and_gradient(positions)
-        rows = [tf.reshape(g, [tf.shape(g)[0], -1]) for g in gradients]
-        finite = tf.reduce_all(
-            [tf.reduce_all(tf.math.is_finite(row), axis=1) for row in rows], axis=0
-        )
+            losses, seen = objective.losses_around(anchor, tau, z)
+            return self._log_weights(losses, dtype), seen
+        losses, gradients = objective.gradients_around(anchor, tau, z)
+        finite = tf.reduce_all([are_finite(g) for g in gradients], axis=0)
         finite &= tf.math.is_finite(losses)
         log_weights = tf.where(finite, self._log_weights(losses, dtype), -float("inf"))
         return log_weights, [
-            tf.where(finite[:, None], tf.cast(row, z_v.dtype), tf.zeros([], z_v.dtype))
-            for row, z_v in zip(rows, z, strict=True)
+            where(finite, g, z_v.dtype) for g, z_v in zip(gradients, z, strict=True)
         ]
 
     def _displacement(self, sums: WeightedSums, tau: tf.Tensor) -> list[tf.Tensor]:
@@ -223,7 +229,8 @@ class ImportanceSampling(Kernel):
         return Samples(positions, tf.nn.softmax(tf.where(finite, log_weights, -float("inf"))))
 
     def _block_size(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> tf.Tensor:
-        return tf.minimum(block_size(anchor, objective.footprint), self.samples)
+        drawn = objective.noise_like(anchor)
+        return tf.minimum(block_size(drawn, objective.footprint), self.samples)
 
     def _log_weights(self, losses: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         return -self.loss_multiplier * tf.cast(losses, dtype)

@@ -46,7 +46,7 @@ def estimate_in_subspace(
         subspace.objective,
         coordinates,
         tau,
-        _seen(noise_for(coordinates), subspace.reductions),
+        _seen(noise_for(subspace.objective.noise_like(coordinates)), subspace.reductions),
         [part.coordinates + part.reduced(part.y) for part in parts] if chain else [],
         update,
     )

@@ -12,15 +12,14 @@ from lerh_tf.kernels.base import (
     Estimate,
     Kernel,
     all_finite,
-    displaced,
     dot,
     fold_blocks,
-    scaled,
     settings,
     widest_dtype,
 )
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.parts import OuterProducts, Part, weighted_sums, where
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
@@ -89,6 +88,11 @@ class RobbinsMonro(Kernel):
         "they were. Try smaller step sizes or a smaller tau, and look for NaN in the inputs."
     )
 
+    @property
+    def draws_locally(self) -> bool:
+        """See `Kernel`."""
+        return True
+
     def __post_init__(self) -> None:
         integer_at_least("steps", self.steps, 1)
         integer_at_least("samples", self.samples, 1)
@@ -149,18 +153,16 @@ class RobbinsMonro(Kernel):
         self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
     ) -> Callable[[tf.Tensor, list[tf.Tensor]], list[tf.Tensor]]:
         """Returns (j, y) -> the mean of M gradients of f over N(x + y, tau I)."""
-        blocks = _ratio_up(self.samples, block_size(anchor, objective.footprint))
+        drawn = objective.noise_like(anchor)
+        blocks = _ratio_up(self.samples, block_size(drawn, objective.footprint))
         # Spread evenly: every move draws whole blocks.
         size = _ratio_up(self.samples, blocks)
 
         def add_gradients(
             sums: list[tf.Tensor], y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
         ) -> list[tf.Tensor]:
-            moves = [y_v + d for y_v, d in zip(y, scaled(tau, z), strict=True)]
-            gradients = objective.vectorized_gradient(displaced(anchor, moves))
-            return [
-                s + _sum_where(counts, g, s.dtype) for s, g in zip(sums, gradients, strict=True)
-            ]
+            _, gradients = objective.gradients_around(anchor, tau, z, y)
+            return [s + _sum_where(counts, g, s) for s, g in zip(sums, gradients, strict=True)]
 
         add_gradients = compiled(add_gradients, objective)
 
@@ -233,7 +235,10 @@ def _ratio_up(whole: int, part: int | tf.Tensor) -> int | tf.Tensor:
     return (whole + part - 1) // part
 
 
-def _sum_where(counts: tf.Tensor, values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Returns the sum over the leading axis of the entries that count."""
-    mask = tf.reshape(counts, [-1] + [1] * (values.shape.rank - 1))
-    return tf.reduce_sum(tf.where(mask, tf.cast(values, dtype), tf.zeros([], dtype)), 0)
+def _sum_where(counts: tf.Tensor, values: Part, like: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over a sample of the entries that count."""
+    counted = where(counts, values, like.dtype)
+    if isinstance(counted, OuterProducts):
+        ones = tf.ones([1, tf.size(counts)], like.dtype)
+        return tf.reshape(weighted_sums(ones, counted), like.shape)
+    return tf.reduce_sum(counted, 0)

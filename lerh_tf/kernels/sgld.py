@@ -15,7 +15,6 @@ from lerh_tf.kernels.base import (
     Kernel,
     Samples,
     all_finite,
-    displaced,
     dot,
     fold_blocks,
     map_blocks,
@@ -25,7 +24,7 @@ from lerh_tf.kernels.base import (
 from lerh_tf.kernels.chain import LangevinState
 from lerh_tf.kernels.free_chain import free_chain, gradient_weights, share_of_spread
 from lerh_tf.loss.compilation import compiled
-from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.objective import Objective, displaced
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.schedules import LangevinSteps, Schedule, checked_schedule
 

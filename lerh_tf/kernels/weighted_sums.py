@@ -6,6 +6,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from lerh_tf.kernels.base import widest_dtype
+from lerh_tf.loss.parts import Part, square_norms, weighted_sums
 from lerh_tf.noise import working_dtype
 
 
@@ -51,13 +52,13 @@ class WeightedSums(NamedTuple):
         )
 
     def add(
-        self, log_weights: tf.Tensor, values: Sequence[tf.Tensor], counts: tf.Tensor
+        self, log_weights: tf.Tensor, values: Sequence[Part], counts: tf.Tensor
     ) -> "WeightedSums":
         """Returns the sums with one block of samples added.
 
         Args:
             log_weights: shape [size]; those that are not finite count as minus infinity.
-            values: v, shape [size, *shape] per variable.
+            values: v, per variable.
             counts: bool tensor of shape [size], which of the samples to add.
         """
         finite = tf.math.is_finite(log_weights) & counts
@@ -67,15 +68,14 @@ class WeightedSums(NamedTuple):
         shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
         rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
         w = self._rows(tf.exp(log_weights - shift), tf.cast(counts, log_weights.dtype))
-        flat = [tf.reshape(v, [tf.shape(v)[0], -1]) for v in values]
-        squares = tf.add_n([tf.cast(_square_norms(f), w.dtype) for f in flat])
+        squares = tf.add_n([tf.cast(square_norms(v), w.dtype) for v in values])
         return WeightedSums(
             largest,
             self.weight * rescale[:2] + tf.reduce_sum(w[:2], 1),
             self.cube * (rescale[0] * rescale[1]) + tf.reduce_sum(w[0] * w[1]),
             [
-                m * tf.cast(rescale, m.dtype)[:, None] + tf.cast(w, m.dtype) @ f
-                for m, f in zip(self.moment, flat, strict=True)
+                m * tf.cast(rescale, m.dtype)[:, None] + weighted_sums(w, v)
+                for m, v in zip(self.moment, values, strict=True)
             ],
             tuple(
                 spread * rescale[row] + tf.reduce_sum(w[row] * squares)
@@ -146,8 +146,3 @@ class WeightedSums(NamedTuple):
 
 def _square(means: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:
     return tf.add_n([tf.cast(tf.reduce_sum(mean**2), dtype) for mean in means])
-
-
-def _square_norms(rows: tf.Tensor) -> tf.Tensor:
-    # A product: compiled, a sum along rows adds one number at a time.
-    return tf.linalg.matvec(rows * rows, tf.ones(tf.shape(rows)[1:], rows.dtype))

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from lerh_tf.loss.objective import Objective
-from lerh_tf.loss.replayed import ReplayedLoss
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,8 +41,8 @@ def is_compilable(objective: Objective) -> bool:
     """
     if isinstance(objective.jit_compile, bool):
         return objective.jit_compile
-    return isinstance(objective, ReplayedLoss) and all(
-        node.op in _COMPILABLE and not _makes_integers(node) for node in objective.piece.node
+    return objective.operations is not None and all(
+        node.op in _COMPILABLE and not _makes_integers(node) for node in objective.operations
     )
 
 

@@ -7,12 +7,13 @@ a function already, `ReplayedLoss` (`lerh_tf/loss/replayed.py`) for those a trai
 
 import abc
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
 
+from lerh_tf.loss.parts import Part
 from lerh_tf.loss.repeatable import repeatable
 
 Variable: TypeAlias = keras.Variable | tf.Variable
@@ -20,6 +21,23 @@ Weights: TypeAlias = Sequence[tf.Tensor]
 
 # Of a loss that is a Python function, about which nothing is known: few evaluations at once.
 _UNKNOWN_FOOTPRINT = 2**19
+
+
+def displaced(anchor: Weights, displacement: Weights) -> list[tf.Tensor]:
+    """Returns the weights x + d in the dtypes of x; `d` may carry a leading axis of samples."""
+    return [x + tf.cast(d, x.dtype) for x, d in zip(anchor, displacement, strict=True)]
+
+
+def scaled(tau: tf.Tensor, z: Iterable[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns sqrt(tau) z, the displacements of N(x, tau I)."""
+    root = tf.sqrt(tau)
+    return [tf.cast(root, z_v.dtype) * z_v for z_v in z]
+
+
+def moves(tau: tf.Tensor, z: Weights, offset: Weights | None) -> list[tf.Tensor]:
+    """Returns y + sqrt(tau) z, where y is None without y."""
+    drawn = scaled(tau, z)
+    return drawn if offset is None else [y + d for y, d in zip(offset, drawn, strict=True)]
 
 
 def native(variable: Variable) -> tf.Variable:
@@ -34,6 +52,7 @@ class Objective(abc.ABC):
         is_used: per variable, whether f depends on it. The `weights` arguments below hold one
             tensor per variable that is used, in the order of the variables.
         footprint: about how many numbers one evaluation holds.
+        operations: the nodes of a graph that an evaluation runs; None where they are not known.
         jit_compile: whether XLA compiles the inner loops: True, False, or "auto", where it is known
             to compile the loss and not to be slower.
         is_vectorized: False once an operation had to be evaluated sample by sample, or if the loss
@@ -42,6 +61,7 @@ class Objective(abc.ABC):
 
     is_used: tuple[bool, ...]
     footprint: int | tf.Tensor = _UNKNOWN_FOOTPRINT
+    operations: Sequence[Any] | None = None
     jit_compile: str | bool = "auto"
     is_vectorized: bool = True
 
@@ -84,7 +104,7 @@ class Objective(abc.ABC):
         Returns:
             Tensor of shape [samples], the losses.
         """
-        return tf.reshape(self._vectorize(self, stacked), tf.shape(stacked[0])[:1])
+        return tf.reshape(self.vectorize(self, stacked), tf.shape(stacked[0])[:1])
 
     def vectorized_gradient(self, stacked: Weights) -> list[tf.Tensor]:
         """Returns grad f at many weights at once.
@@ -95,7 +115,7 @@ class Objective(abc.ABC):
         Returns:
             One tensor per used variable, shape [samples, *shape].
         """
-        return _shaped(self._vectorize(self.gradient, stacked), stacked)
+        return _shaped(self.vectorize(self.gradient, stacked), stacked)
 
     def vectorized_value_and_gradient(self, stacked: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Returns f and grad f at many weights at once.
@@ -107,8 +127,47 @@ class Objective(abc.ABC):
             The losses, shape [samples], and one tensor per used variable, shape
             [samples, *shape].
         """
-        losses, gradients = self._vectorize(self.value_and_gradient, stacked)
+        losses, gradients = self.vectorize(self.value_and_gradient, stacked)
         return tf.reshape(losses, tf.shape(stacked[0])[:1]), _shaped(gradients, stacked)
+
+    def noise_like(self, weights: Weights) -> list[tf.Tensor]:
+        """Returns tensors of the shapes of the noise that a sample around a centre is made of.
+
+        Args:
+            weights: one tensor per used variable.
+        """
+        return list(weights)
+
+    def losses_around(
+        self, anchor: Weights, tau: tf.Tensor, z: Weights
+    ) -> tuple[tf.Tensor, list[Part]]:
+        """Returns f at x + sqrt(tau) z, and z: of its dimensions those that f may depend on.
+
+        Args:
+            anchor: x, one tensor per used variable.
+            tau: variance of the Gaussian (paper's tau), scalar tensor.
+            z: standard normal noise, shape [samples, *shape] per tensor of `noise_like`.
+
+        Returns:
+            The losses, shape [samples], and one part per used variable.
+        """
+        return self.vectorized(displaced(anchor, scaled(tau, z))), list(z)
+
+    def gradients_around(
+        self, anchor: Weights, tau: tf.Tensor, z: Weights, offset: Weights | None = None
+    ) -> tuple[tf.Tensor, list[Part]]:
+        """Returns f and grad f at x + y + sqrt(tau) z.
+
+        Args:
+            anchor: x, one tensor per used variable.
+            tau: variance of the Gaussian (paper's tau), scalar tensor.
+            z: standard normal noise, shape [samples, *shape] per tensor of `noise_like`.
+            offset: y, one tensor per used variable; None for zeros.
+
+        Returns:
+            The losses, shape [samples], and one part per used variable.
+        """
+        return self.vectorized_value_and_gradient(displaced(anchor, moves(tau, z, offset)))
 
     def dimensions(self, weights: Weights) -> tf.Tensor:
         """Returns in how many dimensions of the weights f lives.
@@ -118,7 +177,7 @@ class Objective(abc.ABC):
         """
         return tf.add_n([tf.size(weight) for weight in weights])
 
-    def _vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
+    def vectorize(self, function: Callable[[Weights], Any], stacked: Weights) -> Any:
         """Maps `function` over the leading axis of every tensor in `stacked`."""
         before = _loops()
         samples = tf.shape(stacked[0])[0]

@@ -81,13 +81,14 @@ class ReplayedLoss(Objective):
         padding: int | tf.Tensor = 0,
     ):
         self.piece = piece
+        self.operations = piece.node
         self.reads = reads
         self.constants = constants
         self.is_used = is_used
         self.footprint = footprint
-        self._dtypes = dtypes
+        self.dtypes = dtypes
         self._padding = padding
-        self._loss = loss
+        self.loss = loss
 
     @classmethod
     def of_variables(cls, captured: CapturedLoss, variables: Sequence[Variable]) -> Self:
@@ -180,15 +181,16 @@ class ReplayedLoss(Objective):
         # Coordinates of a subspace come in a wider dtype than the weights have.
         values = [
             tf.identity(tf.cast(weight, dtype))
-            for weight, dtype in zip(weights, self._dtypes, strict=True)
+            for weight, dtype in zip(weights, self.dtypes, strict=True)
         ]
         known = {read: values[index] for read, index in self.reads.items()}
+        # Operations of the current graph: an import into a nested one captures nothing.
         known |= {name: tf.identity(constant) for name, constant in self.constants.items()}
         waiting: list[Any] = []
         # Constants first: the cut has them behind their consumers.
         for node in sorted(self.piece.node, key=lambda node: node.op != "Const"):
             if node.op in rules:
-                known |= self._imported(waiting, known)
+                known |= self.imported(waiting, known)
                 waiting = []
                 inputs = [known[tensor_name(source)] for source in node.input]
                 output = rules[node.op](node, *inputs)
@@ -196,12 +198,17 @@ class ReplayedLoss(Objective):
                     known[f"{node.name}:0"] = output
                     continue
             waiting.append(node)
-        return (known | self._imported(waiting, known))[self._loss]
+        return (known | self.imported(waiting, known))[self.loss]
 
-    def _imported(
+    def imported(
         self, nodes: Sequence[Any], known: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Returns the outputs of nodes whose other inputs are known, by name."""
+        """Returns the outputs of some nodes by name, as operations of the current graph.
+
+        Args:
+            nodes: of `piece`.
+            known: by name, their inputs from outside; the constants need not be among them.
+        """
         names = {node.name for node in nodes}
         needed = {tensor_name(source) for node in nodes for source in node.input}
         operations = tf.graph_util.import_graph_def(
@@ -224,6 +231,14 @@ class ReplayedLoss(Objective):
                 backward pass would see the tensors of the original graph.
             ValueError: f has no gradient with respect to any weight.
         """
+        self.check_gradient()
+        # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
+        local = [tf.identity(weight) for weight in weights]
+        loss = self(local)
+        return loss, connected(tf.gradients(loss, local), local)
+
+    def check_gradient(self) -> None:
+        """Raises a `ReplayError` where an operation has a custom gradient."""
         if self.custom_gradient is not None:
             raise ReplayError(
                 f"Operation '{self.custom_gradient}' has a custom gradient (`tf.custom_gradient`; "
@@ -231,10 +246,6 @@ class ReplayedLoss(Objective):
                 "original weights and return a wrong gradient. Use a gradient-free sampler "
                 f'(`sampler="importance_sampling"`), or: {TRAIN_STEP_ADVICE}'
             )
-        # `import_graph_def` bypasses gradient tapes: symbolic differentiation it is.
-        local = [tf.identity(weight) for weight in weights]
-        loss = self(local)
-        return loss, connected(tf.gradients(loss, local), local)
 
     def constant(self, source: str) -> tf.Tensor | None:
         """Returns an input of `piece` that does not depend on the weights; None for others.
@@ -272,10 +283,10 @@ class ReplayedLoss(Objective):
         constants = {name: tensor for name, tensor in constants.items() if name in needed}
         rewired = ReplayedLoss(
             piece,
-            self._loss,
+            self.loss,
             self.reads,
             constants,
-            self._dtypes,
+            self.dtypes,
             self.is_used,
             self.footprint,
             padding,

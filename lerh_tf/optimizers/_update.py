@@ -7,19 +7,12 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from lerh_tf.exact.convolutions import with_products
+from lerh_tf.exact.hidden import with_hidden_layers
 from lerh_tf.exact.subspace import Subspace, find_subspace
-from lerh_tf.kernels.base import (
-    Estimate,
-    Kernel,
-    all_finite,
-    displaced,
-    dot,
-    size_of,
-    widest_dtype,
-)
+from lerh_tf.kernels.base import Estimate, Kernel, all_finite, dot, size_of, widest_dtype
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.loss.compilation import is_compilable
-from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.objective import Objective, displaced
 from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.optimizers._inner import is_valid_tau
@@ -75,8 +68,13 @@ def find_update(
     if isinstance(objective, ReplayedLoss):
         objective = with_products(objective, anchor)
     reduced = _subspace_of(kernel, objective, anchor) if subspace else None
+    if reduced is not None:
+        reduced = reduced._replace(objective=_local(kernel, reduced.objective, anchor))
+    elif subspace:
+        objective = _local(kernel, objective, anchor)
     if reduced is None:
-        estimate = kernel(objective, anchor, scalar, noise(anchor), start, update)
+        drawn = noise(objective.noise_like(anchor))
+        estimate = kernel(objective, anchor, scalar, drawn, start, update)
     else:
         estimate = estimate_in_subspace(kernel, reduced, anchor, scalar, noise, start, update)
 
@@ -128,6 +126,13 @@ def _subspace_of(
     return find_subspace(objective, [x.shape for x in anchor])
 
 
+def _local(kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor]) -> Objective:
+    """Returns the loss with its large hidden layers reparameterised, where the kernel can."""
+    if not (kernel.draws_locally and isinstance(objective, ReplayedLoss)):
+        return objective
+    return with_hidden_layers(objective, [x.shape for x in anchor], kernel.differentiates)
+
+
 def _diagnostics(
     estimate: Estimate,
     objective: Objective,
@@ -137,10 +142,11 @@ def _diagnostics(
     """Returns the diagnostics of one weight update by name: those of all, and the kernel's."""
     evaluated = objective if subspace is None else subspace.objective
     dimensions = size_of(anchor)
+    saved = dimensions - size_of(evaluated.noise_like(anchor))
     return {
         "step_norm": tf.sqrt(dot(estimate.displacement, estimate.displacement)),
         "dimensions": dimensions,
-        "sampled_dimensions": dimensions if subspace is None else subspace.size,
+        "sampled_dimensions": (dimensions if subspace is None else subspace.size) - saved,
         "compiled": float(is_compilable(evaluated)),
         "vectorized": float(evaluated.is_vectorized),
         **estimate.diagnostics,

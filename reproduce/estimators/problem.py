@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from lerh_tf import ImportanceSampling, Kernel, LocalEntropy, PhiloxNoise
 from lerh_tf.exact.subspace import find_subspace
-from lerh_tf.kernels.base import Estimate, displaced, scaled
+from lerh_tf.kernels.base import Estimate
 from lerh_tf.kernels.reduced import estimate_in_subspace
 from lerh_tf.loss.compilation import compiled
-from lerh_tf.loss.objective import Objective
+from lerh_tf.loss.objective import Objective, displaced, scaled
 from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import Noise
 from reproduce import networks

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from lerh_tf import ImportanceSampling
 from lerh_tf.kernels import importance, weighted_sums
-from lerh_tf.kernels.base import scaled
+from lerh_tf.loss.objective import scaled
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.oracles import Landscape
 from tests.lerh_tf._kernels import (
