@@ -16,7 +16,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _COMPILABLE = frozenset(
     {
         *("Abs", "Add", "AddN", "AddV2", "All", "Any", "AvgPool"),
-        *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "BroadcastTo", "Cast"),
+        *("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "BatchToSpaceND", "BiasAdd"),
+        *("BroadcastTo", "Cast"),
         *("ClipByValue", "Concat", "ConcatV2", "Const", "Cos", "Div", "DivNoNan"),
         *("Einsum", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Fill"),
         *("Floor", "FloorDiv", "GatherV2", "Greater", "GreaterEqual", "Identity", "IsFinite"),
@@ -26,6 +27,7 @@ _COMPILABLE = frozenset(
         *("Pack", "Pad", "PadV2", "Pow", "Prod", "RealDiv", "Reciprocal", "Relu", "Relu6"),
         *("Reshape", "Round", "Rsqrt", "Select", "SelectV2", "Selu", "Sigmoid", "Sign", "Sin"),
         *("Slice", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign"),
+        *("SpaceToBatchND",),
         *("SparseSoftmaxCrossEntropyWithLogits", "Split", "SplitV", "Sqrt", "Square"),
         *("SquaredDifference", "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh"),
         *("Tile", "Transpose", "Unpack", "Xdivy", "Xlog1py", "Xlogy", "ZerosLike"),
