@@ -30,7 +30,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 estimators figures claims verify reference benchmark peers test check venv wheel clean stale
+    section61 estimators figures claims verify reference benchmark peers networks test check venv wheel clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
@@ -83,6 +83,10 @@ benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
 	$(PEERS)/bin/python -m reproduce.peers $(if $(QUICK),--quick) $(ARGS)
+
+networks: ## Race them on networks that are not the paper's, in .venv-peers.
+	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
+	$(PEERS)/bin/python -m reproduce.peers.networks $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
 check: $(INSTALLED) ## The same with a fast core of the tests: a minute, for every change.
