@@ -172,6 +172,30 @@ def test_what_is_not_finite_stays_so() -> None:
     assert np.isnan(gradient).all()
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_images_of_unknown_size(padding: str) -> None:
+    weights = [tf.constant(images((3, 2, 2))[0][None]), tf.constant(images((2, 2, 1)))]
+
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None, None, None, 2], tf.float64)]
+    )
+    def run(x: tf.Tensor) -> Any:
+        def loss(w: Any) -> tf.Tensor:
+            y = tf.sin(tf.nn.conv2d(x, w[0], [1, 2, 1, 1], padding))
+            return tf.reduce_sum(tf.nn.conv2d(y, w[1], [1, 2, 2, 1], padding) ** 2)
+
+        plain = ReplayedLoss.of_function(loss, weights)
+        products = with_products(plain, weights)
+        assert not {node.op for node in products.piece.node} & REWRITTEN
+        return plain.value_and_gradient(weights), products.value_and_gradient(weights)
+
+    for size in (5, 8):
+        expected, found = run(tf.constant(images((size, 7, 2))))
+        tf.nest.map_structure(
+            functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12), found, expected
+        )
+
+
 def test_a_loss_without_convolutions_is_left_alone() -> None:
     def loss(w: Any) -> tf.Tensor:
         return tf.reduce_sum(tf.nn.bias_add(w[0], w[0][0]))
