@@ -25,6 +25,9 @@ from lerh_tf.loss.replayed import ReplayedLoss
 
 Size: TypeAlias = "int | tf.Tensor"
 
+# Numbers in the patches of one sample beyond which a convolution stays as it is.
+_LARGEST_PATCHES = 2**26
+
 POOLING_GRADIENT = "lerh_tf>MaxPool"
 """Name that TensorFlow knows the gradient of pooling by."""
 
@@ -132,12 +135,18 @@ class _Window(NamedTuple):
 
 
 def _convolution(node: Any, images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor | None:
-    """Returns `Conv2D` or `Conv3D` as a product; None where the kernel is one of groups."""
+    """Returns `Conv2D` or `Conv3D` as a product.
+
+    None where the kernel is one of groups, or the patches would take too much memory.
+    """
     *sizes, channels, filters = kernel.shape
     images = _channels_last(node, images)
     if images.shape[-1] != channels:
         return None
     window = _Window.of(node, sizes, _spatial_sizes(images))
+    held = [images.shape[0], *window.positions, *sizes, channels]
+    if all(isinstance(n, int) for n in held) and math.prod(held) > _LARGEST_PATCHES:
+        return None
     patches = tf.concat(window.slices(images), -1)
     # Of as many axes as a matrix: a batch of products wants no more.
     rows = tf.reshape(patches, [-1, math.prod(sizes) * channels])
@@ -216,7 +225,7 @@ def _max_pooling_gradient(pooling: Any, gradient: tf.Tensor) -> tf.Tensor:
 
 def _bias(node: Any, value: tf.Tensor, bias: tf.Tensor) -> tf.Tensor | None:
     """Returns `BiasAdd` of images as a sum, whose gradient takes less on CPUs; else None."""
-    if value.shape.rank < 4:
+    if (value.shape.rank or 0) < 4:
         return None
     if _has_channels_first(node):
         bias = tf.reshape(bias, [-1] + [1] * (value.shape.rank - 2))

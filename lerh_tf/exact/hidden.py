@@ -17,6 +17,7 @@ delta Z^T = delta A^T Q^T + R' V (I - Q Q^T), R' the root of delta delta^T, V (B
 
 as N meets delta, which does not depend on it, nowhere else; and the gradient at W is H^T delta.
 Rows that repeat and units that are dead make R singular, which the symmetric root allows.
+The number of rows must be known as the step is traced, and small against the inputs.
 
 Kernels that draw anew around one centre for each evaluation can do so; a chain keeps its weights.
 """
@@ -29,15 +30,15 @@ import tensorflow as tf
 from lerh_tf.exact.stages import Stages
 from lerh_tf.loss.graph_cut import tensor_name
 from lerh_tf.loss.objective import Objective, Weights, connected, displaced, moves
-from lerh_tf.loss.parts import OuterProducts, Part
+from lerh_tf.loss.parts import OuterProducts, Part, are_finite, where
 from lerh_tf.loss.replayed import ReplayedLoss
 
-# Numbers of noise per sample from which on drawing fewer pays for the roots; measured.
-_PAYS = 2**17
-# Each brings an eigenvalue of the root 1.5 times nearer to 1, those below 1e-7 of the largest stay.
+# Numbers of noise per sample that a layer must save, after what the roots cost: 8 B^3 numbers each
+# on CPUs, measured.
+_PAYS = 2**16
+_ROOT = 8
+# Each brings an eigenvalue of the root 1.5 times nearer to 1; those below 1e-7 of the largest stay.
 _ITERATIONS = 40
-# Rows of a minibatch whose size is not known.
-_TYPICAL_ROWS = 32
 
 
 def with_hidden_layers(
@@ -53,7 +54,7 @@ def with_hidden_layers(
     Returns:
         The same loss; itself where no layer is large.
     """
-    layers = _layers(objective, shapes)
+    layers = _layers(objective, shapes, differentiates)
     return HiddenLayers(objective, layers, differentiates) if layers else objective
 
 
@@ -68,12 +69,23 @@ class _Layer(NamedTuple):
     """
 
     node: str
-    rows: int | tf.Tensor
+    rows: int
     inputs: int
     outputs: int
 
+    def columns(self, differentiates: bool) -> int:
+        """Returns how many normal numbers a row takes."""
+        return self.outputs + (self.inputs if differentiates else 0)
 
-def _layers(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> dict[int, _Layer]:
+    def saving(self, differentiates: bool) -> int:
+        """Returns how many numbers a sample saves, less what it costs."""
+        roots = (2 if differentiates else 1) * _ROOT * self.rows**3
+        return self.inputs * self.outputs - self.rows * self.columns(differentiates) - roots
+
+
+def _layers(
+    objective: ReplayedLoss, shapes: Sequence[tf.TensorShape], differentiates: bool
+) -> dict[int, _Layer]:
     """Returns the layers worth it, by the position of their weight."""
     graph = tf.compat.v1.get_default_graph()
     reads = list(objective.reads.values())
@@ -91,12 +103,10 @@ def _layers(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> dict[i
         if not _is_product(node, position) or objective.constant(node.input[0]) is not None:
             continue
         rows = graph.get_tensor_by_name(tensor_name(node.input[0]))
-        inputs, outputs = shapes[weight]
-        if rows.shape.rank == 2 and rows.dtype in (tf.float32, tf.float64):
-            known = rows.shape[0]
-            if (inputs - (known or _TYPICAL_ROWS)) * outputs >= _PAYS:
-                size = tf.shape(rows)[0] if known is None else known
-                found[weight] = _Layer(node.name, size, inputs, outputs)
+        if rows.shape.rank == 2 and rows.shape[0] and rows.dtype in (tf.float32, tf.float64):
+            layer = _Layer(node.name, rows.shape[0], *shapes[weight])
+            if layer.saving(differentiates) >= _PAYS:
+                found[weight] = layer
     return found
 
 
@@ -143,8 +153,7 @@ class HiddenLayers(Objective):
             layer = self._layers.get(position)
             if layer is None:
                 return weight
-            columns = layer.outputs + (layer.inputs if self._differentiates else 0)
-            return tf.zeros([layer.rows, columns], weight.dtype)
+            return tf.zeros([layer.rows, layer.columns(self._differentiates)], weight.dtype)
 
         return [like(*each) for each in enumerate(weights)]
 
@@ -155,7 +164,7 @@ class HiddenLayers(Objective):
         products = self._products(anchor, tau, z)
         losses = self._stages(products).losses(self._stacked(anchor, tau, z))
         self.is_vectorized = self._objective.is_vectorized
-        return losses, [products[v].seen if v in products else z_v for v, z_v in enumerate(z)]
+        return losses, [products[v].seen() if v in products else z_v for v, z_v in enumerate(z)]
 
     def gradients_around(
         self, anchor: Weights, tau: tf.Tensor, z: Weights, offset: Weights | None = None
@@ -166,14 +175,11 @@ class HiddenLayers(Objective):
         stacked = self._stacked(anchor, tau, z, offset)
         losses, found = self._stages(products).gradients(stacked)
         self.is_vectorized = self._objective.is_vectorized
-        formed = iter(
-            connected(
-                [g for v, g in enumerate(found) if v not in products],
-                [w for v, w in enumerate(stacked) if v not in products],
-            )
-        )
+        at = [products[v].probe if v in products else w for v, w in enumerate(stacked)]
+        found = [products[v].delta if v in products else g for v, g in enumerate(found)]
         return losses, [
-            products[v].gradient if v in products else next(formed) for v in range(len(anchor))
+            OuterProducts(products[v].rows, g) if v in products else g
+            for v, g in enumerate(connected(found, at))
         ]
 
     def _stages(self, products: "Mapping[int, _PerturbedProduct]") -> Stages:
@@ -209,31 +215,38 @@ class _PerturbedProduct:
         z: A, and beside it V where gradients are taken, shape [samples, B, E or E + D].
 
     Attributes:
-        seen: the part Q A of Z, once the product was made.
-        gradient: H^T delta, that at W, once there is one.
+        rows: H, shape [samples, B, D], once the product was made.
+        delta: the gradient at the product, once there is one.
+        probe: zeros of its shape.
     """
 
-    seen: OuterProducts
-    gradient: OuterProducts
+    rows: tf.Tensor
+    delta: tf.Tensor | None = None
 
     def __init__(self, layer: _Layer, centre: tf.Tensor, deviation: tf.Tensor, z: tf.Tensor):
         self.node = layer.node
         self._centre = centre
         self._deviation = deviation
         self._a, self._v = z[..., : layer.outputs], z[..., layer.outputs :]
+        self.probe = tf.zeros_like(self._a)
 
     def forwards(self, rows: tf.Tensor) -> tf.Tensor:
         """See `Product`."""
         root, inverse = _roots(rows)
-        self.seen = OuterProducts(rows, inverse @ self._a)
-        self._basis = inverse @ rows
-        self.gradient = OuterProducts(rows, tf.zeros_like(self._a))
-        return _shared_product(rows, self._centre) + self._deviation * (root @ self._a)
+        self.rows = rows
+        # Q^T, in float64: in directions that no row has the inverse is large.
+        self._basis = tf.cast(inverse @ tf.cast(rows, inverse.dtype), rows.dtype)
+        noise = tf.cast(root, rows.dtype) @ self._a
+        return _shared_product(rows, self._centre) + self._deviation * noise
+
+    def seen(self) -> Part:
+        """Returns Q A, zeros for samples whose rows are not finite."""
+        return where(are_finite(self._basis), OuterProducts(self._basis, self._a), self._a.dtype)
 
     def backwards(self, delta: tf.Tensor) -> tf.Tensor:
         """See `Product`."""
-        self.gradient = OuterProducts(self.seen.left, delta)
-        own = _roots(delta)[0] @ self._v
+        self.delta = delta
+        own = tf.cast(_roots(delta)[0], delta.dtype) @ self._v
         unseen = own - tf.matmul(own, self._basis, transpose_b=True) @ self._basis
         z = tf.matmul(delta, self._a, transpose_b=True) @ self._basis + unseen
         return _shared_product(delta, tf.transpose(self._centre)) + self._deviation * z
@@ -246,7 +259,7 @@ def _shared_product(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
 
 
 def _roots(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the symmetric root of H H^T per sample and its pseudo-inverse.
+    """Returns the symmetric root of H H^T per sample and its pseudo-inverse, float64.
 
     By the coupled Newton-Schulz iteration, since XLA takes a thousand times as long for
     eigenvalues. Starting from the scaled matrix and I it doubles the digits of the root once it is
@@ -271,5 +284,4 @@ def _roots(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         parallel_iterations=1,
     )
     scale = tf.sqrt(size)
-    inverse = tf.math.divide_no_nan(inverse, scale)
-    return tf.cast(scale * root, rows.dtype), tf.cast(inverse, rows.dtype)
+    return scale * root, tf.math.divide_no_nan(inverse, scale)

@@ -161,7 +161,12 @@ class ReplayedLoss(Objective):
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
-        return self._evaluated(weights, {})
+        # Coordinates of a subspace come in a wider dtype than the weights have.
+        values = [
+            tf.identity(tf.cast(weight, dtype))
+            for weight, dtype in zip(weights, self.dtypes, strict=True)
+        ]
+        return self._evaluated(values, {})
 
     def replacing(self, rules: Mapping[str, Rule], weights: Weights) -> "ReplayedLoss":
         """Returns the same loss by other operations.
@@ -178,12 +183,7 @@ class ReplayedLoss(Objective):
         return replaced
 
     def _evaluated(self, weights: Weights, rules: Mapping[str, Rule]) -> tf.Tensor:
-        # Coordinates of a subspace come in a wider dtype than the weights have.
-        values = [
-            tf.identity(tf.cast(weight, dtype))
-            for weight, dtype in zip(weights, self.dtypes, strict=True)
-        ]
-        known = {read: values[index] for read, index in self.reads.items()}
+        known = {read: weights[index] for read, index in self.reads.items()}
         # Operations of the current graph: an import into a nested one captures nothing.
         known |= {name: tf.identity(constant) for name, constant in self.constants.items()}
         waiting: list[Any] = []

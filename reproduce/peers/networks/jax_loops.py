@@ -1,6 +1,7 @@
 # mypy: disable-error-code="import-not-found"
 """Algorithms 3, 4 and 5 by hand in JAX, on any of the networks: one jitted scan each."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,8 +37,13 @@ def value_and_gradient(network: str, problem: Problem) -> tuple[float, list[Arra
 
 def _jitted(step: Callable[..., Any], loss: Loss, x: Weights) -> Callable[[], object]:
     run = jax.jit(lambda x, key: step(loss, x, key))
-    keys = iter(jax.random.split(jax.random.key(0), 1000))
-    return lambda: jax.block_until_ready(run(x, next(keys)))
+    counter = itertools.count()
+
+    def update() -> object:
+        key = jax.random.fold_in(jax.random.key(0), next(counter))
+        return jax.block_until_ready(run(x, key))
+
+    return update
 
 
 def _normal(key: Any, x: Weights) -> Weights:
@@ -64,13 +70,15 @@ def _sgld(loss: Loss, x: Weights, key: Any) -> Weights:
 
 
 def _importance(loss: Loss, x: Weights, key: Any) -> Weights:
-    def add(total: Any, k: Any) -> Any:
-        z = _normal(k, x)
+    def add(state: Any, k: Any) -> Any:
+        (total, weight), z = state, _normal(k, x)
         w = jnp.exp(-loss([x_v + _TAU**0.5 * z_v for x_v, z_v in zip(x, z, strict=True)]))
-        return [t + w * z_v for t, z_v in zip(total, z, strict=True)], None
+        total = [t + w * z_v for t, z_v in zip(total, z, strict=True)]
+        return (total, weight + w), None
 
-    start = [jnp.zeros_like(x_v) for x_v in x]
-    return lax.scan(add, start, jax.random.split(key, _SAMPLES))[0]
+    start = ([jnp.zeros_like(x_v) for x_v in x], 0.0)
+    total, weight = lax.scan(add, start, jax.random.split(key, _SAMPLES))[0]
+    return [_TAU**0.5 / weight * t for t in total]
 
 
 def _heat(loss: Loss, x: Weights, key: Any) -> Weights:

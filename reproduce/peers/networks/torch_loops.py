@@ -62,7 +62,7 @@ def _sgld(loss: Loss, x: Weights) -> None:
 @torch.no_grad()
 def _importance(loss: Loss, x: Weights, chunk: int) -> None:
     z = [torch.empty(chunk, *x_v.shape) for x_v in x]
-    total = [torch.zeros_like(x_v).flatten() for x_v in x]
+    total, weight = [torch.zeros_like(x_v).flatten() for x_v in x], 0.0
 
     def loss_at(*parts: Any) -> Any:
         return loss([x_v + _TAU**0.5 * p for x_v, p in zip(x, parts, strict=True)])
@@ -71,21 +71,27 @@ def _importance(loss: Loss, x: Weights, chunk: int) -> None:
         for z_v in z:
             z_v.normal_()
         w = torch.exp(-vmap(loss_at)(*z))
+        weight += w.sum().item()
         for t, z_v in zip(total, z, strict=True):
             t.add_(w @ z_v.flatten(1))
+    for t in total:
+        t.mul_(_TAU**0.5 / weight)
 
 
 @torch.no_grad()
 def _importance_one_by_one(loss: Loss, x: Weights) -> None:
     z = [torch.empty_like(x_v) for x_v in x]
-    total = [torch.zeros_like(x_v) for x_v in x]
+    total, weight = [torch.zeros_like(x_v) for x_v in x], 0.0
     for _ in range(_SAMPLES):
         moved = [
             torch.add(x_v, z_v.normal_(), alpha=_TAU**0.5) for x_v, z_v in zip(x, z, strict=True)
         ]
         w = torch.exp(-loss(moved)).item()
+        weight += w
         for t, z_v in zip(total, z, strict=True):
             t.add_(z_v, alpha=w)
+    for t in total:
+        t.mul_(_TAU**0.5 / weight)
 
 
 def _heat(loss: Loss, x: Weights) -> None:
