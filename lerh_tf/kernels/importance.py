@@ -78,8 +78,8 @@ class ImportanceSampling(Kernel):
         estimator: "positions", the paper's mean of weights, or "gradients". Defaults to
             "positions".
         control_variate: True takes off the noise that is there where f is flat. Defaults to False.
-            With it, and with gradients, dimensions of the weights that the minibatch does not see,
-            where the optimizer finds any, keep their value.
+            With it, and with gradients, what the minibatch does not see of the weights, where the
+            optimizer finds any, has no part in m.
         loss_multiplier: factor on f in the weights, an inverse temperature; the minibatch size
             turns a mean loss into a sum. Defaults to 1, f itself.
 

@@ -38,8 +38,9 @@ class HeatRegularization(GaussianApproximation):
         seed: integer in [0, 2**32), seed of the noise; None draws one from Python's `random`,
             which `keras.utils.set_random_seed` sets. Defaults to None.
         subspace: "auto" samples kernels and embeddings that only the inputs meet in the subspace
-            that the minibatch sees, the same in distribution and much faster; False samples all
-            weights. Defaults to "auto".
+            that the minibatch sees, the same in distribution and much faster, and large hidden
+            kernels through what few rows see of them (`docs/speed.md`); False samples all weights.
+            Defaults to "auto".
         inner_jit_compile: whether XLA compiles the inner loops on their own, whatever `compile`'s
             `jit_compile` says of the whole train step: True, False, or "auto", where it is known
             to compile all of the loss and not to be slower. The noise is the same, results
