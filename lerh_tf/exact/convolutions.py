@@ -25,7 +25,7 @@ from lerh_tf.loss.replayed import ReplayedLoss
 
 Size: TypeAlias = "int | tf.Tensor"
 
-# Numbers in the patches of one sample beyond which a convolution stays as it is.
+# Numbers in the patches of one sample, 256 MiB, beyond which a convolution stays as it is.
 _LARGEST_PATCHES = 2**26
 
 POOLING_GRADIENT = "lerh_tf>MaxPool"
@@ -33,7 +33,9 @@ POOLING_GRADIENT = "lerh_tf>MaxPool"
 
 
 def with_products(objective: ReplayedLoss, weights: Weights) -> ReplayedLoss:
-    """Returns the same loss with convolutions as products and poolings as maxima, if it has any.
+    """Returns the same loss with its convolutions as products; itself where it has none.
+
+    Poolings without overlap, and the biases of images, get gradients that take less.
 
     Args:
         objective: the minibatch loss.

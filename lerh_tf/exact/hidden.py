@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from lerh_tf.exact.stages import Stages
+from lerh_tf.exact.subspace import is_product
 from lerh_tf.loss.graph_cut import tensor_name
 from lerh_tf.loss.objective import Objective, Weights, connected, displaced, moves
 from lerh_tf.loss.parts import OuterProducts, Part, are_finite, where
@@ -88,19 +89,14 @@ def _layers(
 ) -> dict[int, _Layer]:
     """Returns the layers worth it, by the position of their weight."""
     graph = tf.compat.v1.get_default_graph()
-    reads = list(objective.reads.values())
+    reads, consumers = list(objective.reads.values()), objective.consumers()
     found = {}
     for read, weight in objective.reads.items():
-        consumers = [
-            (node, position)
-            for node in objective.piece.node
-            for position, source in enumerate(node.input)
-            if tensor_name(source) == read
-        ]
-        if reads.count(weight) > 1 or len(consumers) != 1 or shapes[weight].rank != 2:
+        uses = consumers.get(read, [])
+        if reads.count(weight) > 1 or len(uses) != 1 or shapes[weight].rank != 2:
             continue
-        ((node, position),) = consumers
-        if not _is_product(node, position) or objective.constant(node.input[0]) is not None:
+        ((node, position),) = uses
+        if not is_product(node, position) or objective.constant(node.input[0]) is not None:
             continue
         rows = graph.get_tensor_by_name(tensor_name(node.input[0]))
         if rows.shape.rank == 2 and rows.shape[0] and rows.dtype in (tf.float32, tf.float64):
@@ -108,11 +104,6 @@ def _layers(
             if layer.saving(differentiates) >= _PAYS:
                 found[weight] = layer
     return found
-
-
-def _is_product(node: Any, position: int) -> bool:
-    transposes = ("transpose_a", "transpose_b")
-    return node.op == "MatMul" and position == 1 and not any(node.attr[t].b for t in transposes)
 
 
 class HiddenLayers(Objective):
@@ -261,10 +252,10 @@ def _shared_product(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
 def _roots(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the symmetric root of H H^T per sample and its pseudo-inverse, float64.
 
-    By the coupled Newton-Schulz iteration, since XLA takes a thousand times as long for
-    eigenvalues. Starting from the scaled matrix and I it doubles the digits of the root once it is
-    near. Where an eigenvalue is 0 the root stays 0, and its inverse large: it meets H alone, which
-    has nothing there. NaN where a row is not finite.
+    By the coupled Newton-Schulz iteration, since XLA takes seconds to compile eigenvalues. Starting
+    from the scaled matrix and I it doubles the digits of the root once it is near. Where an
+    eigenvalue is 0 the root stays 0, and its inverse large: it meets H alone, which has nothing
+    there. NaN where a row is not finite.
     """
     wide = tf.cast(rows, tf.float64)
     gram = tf.matmul(wide, wide, transpose_b=True)

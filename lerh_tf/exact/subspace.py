@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from lerh_tf.exact.reductions import Reduction, Rows, RowSpace
-from lerh_tf.loss.graph_cut import tensor_name
 from lerh_tf.loss.objective import Objective
 from lerh_tf.loss.replayed import ReplayedLoss
 
@@ -96,10 +95,7 @@ class _Uses:
         self._reads: dict[int, list[str]] = {}
         for read, weight in objective.reads.items():
             self._reads.setdefault(weight, []).append(read)
-        self._consumers: dict[str, list[tuple[Any, int]]] = {}
-        for node in objective.piece.node:
-            for position, source in enumerate(node.input):
-                self._consumers.setdefault(tensor_name(source), []).append((node, position))
+        self._consumers = objective.consumers()
 
     def only_use(self, weight: int, shape: tf.TensorShape) -> _Use | None:
         """Returns the one product or choice that uses a weight; None if it is used otherwise."""
@@ -120,7 +116,7 @@ class _Uses:
         self, node: Any, position: int, reshapes: tuple[str, ...], shape: tf.TensorShape
     ) -> _Use | None:
         is_matrix = bool(reshapes) or shape.rank == 2
-        if is_matrix and self._is_product(node, position):
+        if is_matrix and is_product(node, position):
             other = 0
         elif not reshapes and self._is_choice(node, position):
             other = 1
@@ -141,14 +137,16 @@ class _Uses:
         is_matrix = position == 0 and new is not None and len(new) == 2
         return is_matrix and shape.rank > 0 and new[0] == shape[0]
 
-    def _is_product(self, node: Any, position: int) -> bool:
-        transposes = _MATMULS.get(node.op, ())
-        return bool(transposes) and position == 1 and not any(node.attr[t].b for t in transposes)
-
     def _is_choice(self, node: Any, position: int) -> bool:
         if node.op != "GatherV2" or position != 0 or node.attr["batch_dims"].i != 0:
             return False
         return self._static(node.input[2]) == 0
+
+
+def is_product(node: Any, position: int) -> bool:
+    """Returns whether an input of a node is the right matrix of a product, not transposed."""
+    transposes = _MATMULS.get(node.op, ())
+    return bool(transposes) and position == 1 and not any(node.attr[t].b for t in transposes)
 
 
 class _Rewiring:

@@ -19,7 +19,7 @@ from lerh_tf.kernels.base import (
 )
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
-from lerh_tf.loss.parts import OuterProducts, Part, weighted_sums, where
+from lerh_tf.loss.parts import total, where
 from lerh_tf.noise import Noise, block_size, working_dtype
 from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
@@ -162,7 +162,9 @@ class RobbinsMonro(Kernel):
             sums: list[tf.Tensor], y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
         ) -> list[tf.Tensor]:
             _, gradients = objective.gradients_around(anchor, tau, z, y)
-            return [s + _sum_where(counts, g, s) for s, g in zip(sums, gradients, strict=True)]
+            return [
+                s + total(where(counts, g, s.dtype)) for s, g in zip(sums, gradients, strict=True)
+            ]
 
         add_gradients = compiled(add_gradients, objective)
 
@@ -233,12 +235,3 @@ class _Iteration(NamedTuple):
 
 def _ratio_up(whole: int, part: int | tf.Tensor) -> int | tf.Tensor:
     return (whole + part - 1) // part
-
-
-def _sum_where(counts: tf.Tensor, values: Part, like: tf.Tensor) -> tf.Tensor:
-    """Returns the sum over a sample of the entries that count."""
-    counted = where(counts, values, like.dtype)
-    if isinstance(counted, OuterProducts):
-        ones = tf.ones([1, tf.size(counts)], like.dtype)
-        return tf.reshape(weighted_sums(ones, counted), like.shape)
-    return tf.reduce_sum(counted, 0)

@@ -29,13 +29,17 @@ def weighted_sums(w: tf.Tensor, part: Part) -> tf.Tensor:
     """
     if not isinstance(part, OuterProducts):
         return tf.cast(w, part.dtype) @ _flattened(part)
-    left = tf.reshape(part.left, [-1, part.left.shape[-1]])
-    weights = tf.cast(w, left.dtype)[..., None, None]
-    sums = [
-        tf.matmul(left, tf.reshape(row * part.right, [-1, part.right.shape[-1]]), transpose_a=True)
-        for row in tf.unstack(weights)
-    ]
+    rows = tf.unstack(tf.cast(w, part.right.dtype)[..., None, None])
+    sums = [total(OuterProducts(part.left, row * part.right)) for row in rows]
     return tf.reshape(tf.stack(sums), [w.shape[0], -1])
+
+
+def total(part: Part) -> tf.Tensor:
+    """Returns the sum over a sample, of one value's shape."""
+    if not isinstance(part, OuterProducts):
+        return tf.reduce_sum(part, 0)
+    left, right = (tf.reshape(each, [-1, each.shape[-1]]) for each in part)
+    return tf.matmul(left, right, transpose_a=True)
 
 
 def square_norms(part: Part) -> tf.Tensor:

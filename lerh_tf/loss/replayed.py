@@ -207,7 +207,7 @@ class ReplayedLoss(Objective):
 
         Args:
             nodes: of `piece`.
-            known: by name, their inputs from outside; the constants need not be among them.
+            known: by name, all their inputs from outside, constants too.
         """
         names = {node.name for node in nodes}
         needed = {tensor_name(source) for node in nodes for source in node.input}
@@ -257,6 +257,14 @@ class ReplayedLoss(Objective):
         if node is not None and node.op == "Const":
             return tf.constant(tf.make_ndarray(node.attr["value"].tensor))
         return self.constants.get(tensor_name(source))
+
+    def consumers(self) -> dict[str, list[tuple[Any, int]]]:
+        """Returns who takes each tensor, by its name: nodes, and as which of their inputs."""
+        found: dict[str, list[tuple[Any, int]]] = {}
+        for node in self.piece.node:
+            for position, source in enumerate(node.input):
+                found.setdefault(tensor_name(source), []).append((node, position))
+        return found
 
     def dimensions(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""

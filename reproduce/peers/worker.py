@@ -39,7 +39,7 @@ class _Server:
     """What a worker can be asked to do, a method each."""
 
     def __init__(self, order: dict[str, Any]):
-        _fix_threads(order["threads"])
+        fix_threads(order["threads"])
         self._problem = Problem.load(Path(order["problem"]))
         self._work = Work(**order["work"])
         self._entry = SYSTEMS[order["system"]]
@@ -108,7 +108,7 @@ def _displacement(system: System, problem: Problem) -> Any:
     return flat(system.weights()) - flat(problem.weights)
 
 
-def _fix_threads(threads: int) -> None:
+def fix_threads(threads: int) -> None:
     """Allows so many processors, which every library heeds; before any of them is loaded."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])

@@ -1,7 +1,6 @@
 """One process per library, one update of each system in turn."""
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ import numpy as np
 
 from reproduce.peers.networks.problem import problem
 from reproduce.peers.problem import flat
+from reproduce.peers.worker import fix_threads
 
 LIBRARIES = ("library", "torch_loops", "jax_loops")
 LARGEST_ERROR = 1e-4
@@ -102,9 +102,7 @@ class _Process:
 
 def _serve(connection: Connection, library: str, network: str, threads: int) -> None:
     """Answers until the other side closes."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
+    fix_threads(threads)
     module = import_module(f"reproduce.peers.networks.{library}")
     start = problem(network)
     systems = module.systems(network, start)

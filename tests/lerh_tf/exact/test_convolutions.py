@@ -1,4 +1,4 @@
-"""Convolutions and poolings as products and maxima: the same losses and gradients."""
+"""Convolutions as products, poolings by comparisons: the same losses and gradients."""
 
 import functools
 from collections.abc import Callable

@@ -277,7 +277,9 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
 
 
 @pytest.mark.feature(
-    "update", "sampler, `seed`, `subspace`, `on_failure` set", 'refused by Python: "has no setter"'
+    "update",
+    "sampler, `seed`, `subspace`, `inner_jit_compile`, `on_failure` set",
+    'refused by Python: "has no setter"',
 )
 @pytest.mark.parametrize(
     ("name", "value"),
@@ -285,6 +287,7 @@ def test_subspace_must_be_auto_or_false(choice: Any) -> None:
         ("sampler", ImportanceSampling(7)),
         ("seed", 4),
         ("subspace", "auto"),
+        ("inner_jit_compile", False),
         ("on_failure", "warn"),
     ],
 )
