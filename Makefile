@@ -78,15 +78,15 @@ reference: $(INSTALLED) ## Copy the records of everything into the reference run
 	$(RUN) -m reproduce reference $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
-	$(RUN) -m reproduce benchmark $(ARGS)
+	$(RUN) -m benchmarks.plain $(ARGS)
 
 peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
-	$(PEERS)/bin/python -m reproduce.peers $(if $(QUICK),--quick) $(ARGS)
+	$(PEERS)/bin/python -m benchmarks.peers $(if $(QUICK),--quick) $(ARGS)
 
 networks: ## Race them on networks that are not the paper's, in .venv-peers.
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
-	$(PEERS)/bin/python -m reproduce.peers.networks $(ARGS)
+	$(PEERS)/bin/python -m benchmarks.peers.networks $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
 check: $(INSTALLED) ## The same with a fast core of the tests: a minute, for every change.

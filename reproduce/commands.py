@@ -265,43 +265,6 @@ def update_reference(seeds: Sequence[int], threads: int, output: Path, console: 
     return FAILED if missing else DONE
 
 
-def benchmark(
-    chosen: tuple[str, ...],
-    samples: int,
-    repetitions: int,
-    *,
-    threads: int,
-    output: Path,
-    data_dir: Path | None,
-    console: Console,
-) -> str:
-    """Times plain kernels, writes the table and returns it.
-
-    Args:
-        chosen: Table 1's names of the methods.
-        samples: Samples per weight update.
-        repetitions: Turns of each kernel and of its bare loop.
-        threads: Threads.
-        output: Folder of the table.
-        data_dir: Folder of the prepared MNIST; `None`: the default.
-        console: Where progress goes.
-
-    Raises:
-        DataError: MNIST is damaged or cannot be prepared.
-    """
-    console.print("loading TensorFlow ...")
-    from reproduce import environment, tables
-
-    environment.prepare(threads)
-    from reproduce.benchmark import plain
-
-    finished = plain.races(chosen, samples, repetitions, mnist(data_dir), console.print)
-    table = plain.frame(finished)
-    text = plain.markdown(table, repetitions, threads, environment.describe())
-    _report(tables.write(text, table, output / "benchmark"), console)
-    return text
-
-
 def _draw(among: Sequence[RecordSource], output: Path, figures: Path, console: Console) -> int:
     drawn = drawing.draw(drawing.ITEMS, among, output, figures)
     if not drawn:

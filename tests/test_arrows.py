@@ -1,4 +1,4 @@
-"""Who may import whom: `reproduce` -> `lerh_tf`, and the layers within each."""
+"""Who may import whom: `benchmarks`, `examples` -> `reproduce` -> `lerh_tf`, and the layers."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("lerh_tf", "reproduce")
+PACKAGES = ("lerh_tf", "reproduce", "benchmarks", "examples")
 Graph = Mapping[str, frozenset[str]]
 
 # The library from the bottom up; a module that is named in no layer belongs to the lowest.
@@ -39,7 +39,14 @@ RULES = (
     Rule(
         "the library knows nothing of the experiments, of plots and of data sets",
         whose=("lerh_tf",),
-        never=("reproduce", "examples", "matplotlib", "tensorflow_datasets", "pandas"),
+        never=(
+            "reproduce",
+            "benchmarks",
+            "examples",
+            "matplotlib",
+            "tensorflow_datasets",
+            "pandas",
+        ),
     ),
     Rule(
         "what is in no layer uses none",
@@ -73,6 +80,17 @@ RULES = (
         never=("reproduce.cli",),
         but=("reproduce.cli", "reproduce.__main__"),
     ),
+    Rule(
+        "the experiments know nothing of benchmarks and examples",
+        whose=("reproduce",),
+        never=("benchmarks", "examples"),
+    ),
+    Rule(
+        "benchmarks and examples do not use each other, nor the experiments' command line",
+        whose=("benchmarks",),
+        never=("examples", "reproduce.cli"),
+    ),
+    Rule("examples likewise", whose=("examples",), never=("benchmarks", "reproduce.cli")),
 )
 
 
@@ -155,10 +173,10 @@ def test_arrow_holds(graph: Graph, rule: Rule) -> None:
     assert violations(graph, rule) == []
 
 
-def test_graph_holds_both_packages(graph: Graph) -> None:
-    assert {f"{package}.__init__" for package in PACKAGES} <= graph.keys()
-    experiments = (targets for module, targets in graph.items() if within(module, ["reproduce"]))
-    assert any(within(target, ["lerh_tf"]) for targets in experiments for target in targets)
+@pytest.mark.parametrize("package", PACKAGES[1:])
+def test_graph_holds_the_packages(graph: Graph, package: str) -> None:
+    ours = (targets for module, targets in graph.items() if within(module, [package]))
+    assert any(within(target, ["lerh_tf"]) for targets in ours for target in targets)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +200,9 @@ def test_graph_holds_both_packages(graph: Graph) -> None:
         ("reproduce.figures.curves", "from lerh_tf import LocalEntropy", 8),
         ("reproduce.commands", "from reproduce.cli.options import Making", 9),
         ("reproduce.commands", "from reproduce import cli", 9),
+        ("reproduce.commands", "def f():\n    from benchmarks.plain import race", 10),
+        ("benchmarks.plain.race", "from examples import measured", 11),
+        ("examples.measured", "from benchmarks import plain", 12),
     ],
 )
 def test_violation_is_found(tmp_path: Path, module: str, source: str, rule: int) -> None:
@@ -200,6 +221,9 @@ def test_violation_is_found(tmp_path: Path, module: str, source: str, rule: int)
         "reproduce.__main__": "from reproduce.cli import main",
         "reproduce.cli.__init__": "from reproduce.cli.app import main",
         "reproduce.cli.app": "from reproduce import training",
+        "benchmarks.plain.__init__": "",
+        "benchmarks.plain.race": "from reproduce import training",
+        "examples.measured": "from reproduce import training",
     }
     for name, text in files.items():
         write(tmp_path, name, text)

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from reproduce import checks, readings
+from reproduce import readings
 from reproduce.arguments import integers_only, several
 from reproduce.cli.options import (
     Copying,
@@ -23,9 +23,6 @@ from reproduce.cli.options import (
 )
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
 
-_KERNELS = ("sgld", "is", "hr")
-_BENCHMARK_SAMPLES = 1000
-_REPETITIONS = 5
 _READING = (
     "Other readings of the text, NAME=VALUE each; the default is the first. "
     "R3, R4 and R7 have one reading each."
@@ -263,49 +260,6 @@ def reference(*, options: Copying = Copying()) -> int:
     from reproduce import commands
 
     return commands.update_reference(options.chosen, options.threads, options.output, _console())
-
-
-@app.command
-def benchmark(
-    *,
-    methods: Annotated[list[str] | None, several] = None,
-    samples: Annotated[int, integers_only] = _BENCHMARK_SAMPLES,
-    repetitions: Annotated[int, integers_only] = _REPETITIONS,
-    threads: Threads = Threads(),
-    where: Output = Output(),
-    data: Data = Data(),
-) -> int:
-    """Time the plain kernels beside loops written by hand, in turns, as ratios.
-
-    Args:
-        methods: Any of sgld, is, hr. [default: all]
-        samples: Samples per weight update, as in table1. [default: 1000, the paper's]
-        repetitions: Turns of each. [default: 5]
-        threads: Shared with other commands.
-        where: Shared with other commands.
-        data: Shared with other commands.
-    """
-    with usage_errors():
-        chosen = _KERNELS if methods is None else tuple(methods)
-        checks.distinct("methods", chosen)
-        for method in chosen:
-            checks.one_of("methods", method, _KERNELS)
-        checks.integer_of_at_least("samples", samples, 2)
-        checks.positive_integer("repetitions", repetitions)
-    check(threads)
-    from reproduce import commands
-
-    text = commands.benchmark(
-        chosen,
-        samples,
-        repetitions,
-        threads=threads.threads,
-        output=where.output,
-        data_dir=data.data_dir,
-        console=_console(),
-    )
-    print(text, end="")
-    return 0
 
 
 def _train(name: str, protocol: Comparison | None, options: TrainingOptions) -> int:

@@ -43,23 +43,6 @@ def test_bad_arguments_are_one_line_and_code_2(
     assert capsys.readouterr().err == f"reproduce: error: {message}\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--methods sgd", "`methods` must be one of sgld, is, hr. Received: methods='sgd'"),
-        ("--methods hr hr", "`methods` must be one or more distinct values. Received: hr hr"),
-        ("--samples 1", "`samples` must be an integer of at least 2. Received: samples=1"),
-        ("--repetitions 0", "`repetitions` must be a positive integer. Received: repetitions=0"),
-        ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
-    ],
-)
-def test_benchmarks_bad_arguments_are_one_line_and_code_2(
-    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["benchmark", *arguments.split()]) == 2
-    assert capsys.readouterr().err == f"reproduce: error: {message}\n"
-
-
 def test_table1_hands_on_readings_and_subspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,122 @@
+"""One process per library, one update of each system in turn."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from multiprocessing.connection import Connection
+from statistics import median
+from typing import Any, Self
+
+import numpy as np
+
+from benchmarks.peers.networks.problem import problem
+from benchmarks.peers.problem import flat
+from benchmarks.peers.worker import fix_threads
+
+LIBRARIES = ("library", "torch_loops", "jax_loops")
+LARGEST_ERROR = 1e-4
+"""Largest relative difference of the losses' gradients from this library's."""
+_PAUSE = 0.1
+
+
+def race(
+    network: str, threads: int, repeats: int, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Returns a row per algorithm and system.
+
+    Args:
+        network: a key of `problem.SHAPES`.
+        threads: processors that a system may use.
+        repeats: timed updates of each system, after the first, which compiles.
+        say: called with a line about each step.
+
+    Raises:
+        ValueError: a library's loss or gradient is another one.
+    """
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(_Process(library, network, threads)) for library in LIBRARIES
+        ]
+        _check([process.ask("check") for process in processes])
+        systems = [(process, *each) for process in processes for each in process.ask("systems")]
+        first = []
+        for process, algorithm, name in systems:
+            first.append(process.ask("update", algorithm, name))
+            say(f"{network}, {algorithm}, {name}: first update {first[-1]:.1f} s")
+        seconds: list[list[float]] = [[] for _ in systems]
+        for turn in range(repeats):
+            for own, (process, algorithm, name) in zip(seconds, systems, strict=True):
+                time.sleep(_PAUSE)
+                own.append(process.ask("update", algorithm, name))
+            say(f"{network}: round {turn + 1} of {repeats}")
+    return [
+        {
+            "network": network,
+            "algorithm": algorithm,
+            "system": name,
+            "seconds": median(own),
+            "spread": (min(own), max(own)),
+            "first": compiled,
+        }
+        for (_, algorithm, name), own, compiled in zip(systems, seconds, first, strict=True)
+    ]
+
+
+def _check(found: Sequence[tuple[float, Any]]) -> None:
+    (value, gradient), *others = found
+    for library, (other, theirs) in zip(LIBRARIES[1:], others, strict=True):
+        error = np.linalg.norm(gradient - theirs) / np.linalg.norm(gradient)
+        if not (abs(other - value) < LARGEST_ERROR * abs(value) and error < LARGEST_ERROR):
+            raise ValueError(
+                f"`{library}` computes another loss, {other} and not {value}, or another gradient, "
+                f"by {error:.1e} of its norm"
+            )
+
+
+class _Process:
+    """A library's process; its threads sleep while another's turn is."""
+
+    def __init__(self, library: str, network: str, threads: int):
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, library, network, threads), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+        self._process.join(timeout=10.0)
+        self._process.kill()
+
+    def ask(self, *question: str) -> Any:
+        self._connection.send(question)
+        return self._connection.recv()
+
+
+def _serve(connection: Connection, library: str, network: str, threads: int) -> None:
+    """Answers until the other side closes."""
+    fix_threads(threads)
+    module = import_module(f"benchmarks.peers.networks.{library}")
+    start = problem(network)
+    systems = module.systems(network, start)
+    while True:
+        try:
+            match connection.recv():
+                case ("check",):
+                    value, gradient = module.value_and_gradient(network, start)
+                    connection.send((value, flat(gradient)))
+                case ("systems",):
+                    connection.send(list(systems))
+                case ("update", algorithm, name):
+                    started = time.perf_counter()
+                    systems[algorithm, name]()
+                    connection.send(time.perf_counter() - started)
+        except EOFError:
+            return

@@ -1,0 +1,96 @@
+"""Systems side by side: each in its own process, one update of each in turn."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.peers.problem import Problem
+from benchmarks.peers.processes import Worker
+from benchmarks.peers.systems import SYSTEMS
+from benchmarks.peers.work import Work
+
+_WARM_UP = 2
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How to measure.
+
+    Args:
+        threads: processors that a system may use.
+        repeats: timed updates of each system, after the first, which compiles, and two more.
+        pause: seconds between updates, for what another process's threads still do.
+    """
+
+    threads: int
+    repeats: int
+    pause: float = 0.3
+
+
+def race(
+    systems: Sequence[str],
+    works: Mapping[str, Work],
+    problem: Problem,
+    measure: Measure,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """Returns what each system took, by its name.
+
+    Args:
+        systems: keys of `SYSTEMS`.
+        works: the update, by algorithm.
+        problem: weights and minibatch of all.
+        measure: how.
+        say: called with a line about each step.
+    """
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        path = Path(folder, "problem.npz")
+        problem.save(path)
+        runners = []
+        for system in systems:
+            work = works[SYSTEMS[system].algorithm]
+            worker = stack.enter_context(Worker(system, path, work, threads=measure.threads))
+            runners.append(_Runner(worker))
+            say(f"{system}: first update {runners[-1].first['seconds']:.2f} s")
+        for turn in range(_WARM_UP + measure.repeats):
+            # Each system follows each other one in its turn.
+            shift = turn % len(runners)
+            for runner in [*runners[shift:], *runners[:shift]]:
+                time.sleep(measure.pause)
+                runner.go(timed=turn >= _WARM_UP)
+            say(f"round {turn + 1} of {_WARM_UP + measure.repeats}")
+        return {runner.worker.system: runner.result() for runner in runners}
+
+
+class _Runner:
+    """A worker and its times; made by its first update."""
+
+    def __init__(self, worker: Worker):
+        self.worker = worker
+        self.first = worker.ask("update")
+        self._seconds: list[float] = []
+        self._floors: list[dict[str, float]] = []
+        self._peak = 0
+
+    def go(self, *, timed: bool) -> None:
+        answer = self.worker.ask("update")
+        self._peak = answer["bytes"]
+        if timed:
+            self._seconds.append(answer["seconds"])
+            if SYSTEMS[self.worker.system].is_reduced:
+                self._floors.append(self.worker.ask("floor"))
+
+    def result(self) -> dict[str, Any]:
+        return {
+            "loading_seconds": self.worker.loading["seconds"],
+            "loaded_bytes": self.worker.loading["bytes"],
+            "first_seconds": self.first["seconds"],
+            "seconds": self._seconds,
+            "floors": self._floors,
+            "peak_bytes": self._peak,
+            "versions": self.worker.ask("versions"),
+        }

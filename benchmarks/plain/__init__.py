@@ -1,0 +1,1 @@
+"""The library's plain kernels beside loops written by hand."""

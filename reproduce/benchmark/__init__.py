@@ -1,1 +1,0 @@
-"""What the library costs: its plain kernels beside loops written by hand."""

@@ -1,1 +1,0 @@
-"""What the library can do beyond the paper, measured on MNIST."""
