@@ -14,6 +14,7 @@ from lerh_tf.noise import Noise, working_dtype
 from lerh_tf.schedules import is_schedule
 
 State = TypeVar("State")
+Drawn = TypeVar("Drawn")
 Settings = TypeVar("Settings")
 
 
@@ -189,22 +190,30 @@ def widest_dtype(dtypes: Sequence[tf.DType]) -> tf.DType:
     return tf.float64 if tf.float64 in map(working_dtype, dtypes) else tf.float32
 
 
+# Blocks that may be in memory at once, where there are as many cores.
+_BLOCKS_AT_ONCE = 4
+
+
 def fold_blocks(
-    step: Callable[[tf.Tensor, tf.Tensor, State], State],
+    draw: Callable[[tf.Tensor], Drawn],
+    add: Callable[[State, Drawn, tf.Tensor], State],
     samples: int,
     size: int | tf.Tensor,
     state: State,
 ) -> State:
-    """Folds `step` over the blocks that hold `samples` samples, in a loop in the graph.
+    """Folds `add` over the blocks that hold `samples` samples, in a loop in the graph.
 
-    All blocks have one size, so that one trace, and one compilation, serves them all.
+    All blocks have one size, so that one trace, and one compilation, serves them all. They are
+    added in their order, and drawn side by side on as many cores as TensorFlow may use: compiled
+    by XLA a block keeps one of them.
 
     Args:
-        step: takes (block, samples of it that count, state) to the new state. The others, at the
-            end of the last block, are to be ignored.
+        draw: takes a block to what is to be added; knows nothing of the state.
+        add: takes (state, what was drawn, samples of it that count) to the new state. The others,
+            at the end of the last block, are to be ignored.
         samples: the number of samples in all.
         size: the number of samples in a block.
-        state: nest of tensors whose shapes `step` keeps.
+        state: nest of tensors whose shapes `add` keeps.
 
     Returns:
         The last state.
@@ -213,11 +222,14 @@ def fold_blocks(
 
     def body(block: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
         count = tf.minimum(size, samples - block * size)
-        new = step(tf.cast(block, tf.int64), count, state)
+        new = add(state, draw(tf.cast(block, tf.int64)), count)
         return block + 1, tf.nest.map_structure(_with_shape_of, new, state)
 
     _, state = tf.while_loop(
-        lambda block, _: block < blocks, body, (tf.constant(0), state), parallel_iterations=1
+        lambda block, _: block < blocks,
+        body,
+        (tf.constant(0), state),
+        parallel_iterations=_BLOCKS_AT_ONCE,
     )
     return state
 

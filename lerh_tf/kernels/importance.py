@@ -152,16 +152,19 @@ class ImportanceSampling(Kernel):
         size = self._block_size(objective, anchor)
         has_plain_sums = self.control_variate or self._has_gradients
 
-        def add_samples(z: list[tf.Tensor], counts: tf.Tensor, sums: WeightedSums) -> WeightedSums:
-            return sums.add(*self._evaluated(objective, anchor, tau, z, sums.weight.dtype), counts)
+        def evaluated(z: list[tf.Tensor]) -> tuple[tf.Tensor, list[Part]]:
+            return self._evaluated(objective, anchor, tau, z, zero.weight.dtype)
 
-        add_samples = compiled(add_samples, objective)
-
-        def add_block(block: tf.Tensor, count: tf.Tensor, sums: WeightedSums) -> WeightedSums:
-            return add_samples(noise(block, size), tf.range(size) < count, sums)
+        def added(
+            sums: WeightedSums, block: tuple[tf.Tensor, list[Part]], count: tf.Tensor
+        ) -> WeightedSums:
+            return sums.add(*block, tf.range(size) < count)
 
         zero = WeightedSums.zero(anchor, 3 if has_plain_sums else 2)
-        sums = fold_blocks(add_block, self.samples, size, zero)
+        evaluated, added = compiled(evaluated, objective), compiled(added, objective)
+        sums = fold_blocks(
+            lambda block: evaluated(noise(block, size)), added, self.samples, size, zero
+        )
         displacement = map(tf.reshape, self._displacement(sums, tau), map(tf.shape, anchor))
         diagnostics = self._diagnostics(sums, tau, objective.dimensions(anchor))
         complement = self._complement(diagnostics["effective_sample_size"], tau)

@@ -158,25 +158,23 @@ class RobbinsMonro(Kernel):
         # Spread evenly: every move draws whole blocks.
         size = _ratio_up(self.samples, blocks)
 
-        def add_gradients(
-            sums: list[tf.Tensor], y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
-        ) -> list[tf.Tensor]:
+        def block_sums(y: list[tf.Tensor], z: list[tf.Tensor], block: tf.Tensor) -> list[tf.Tensor]:
             _, gradients = objective.gradients_around(anchor, tau, z, y)
-            return [
-                s + total(where(counts, g, s.dtype)) for s, g in zip(sums, gradients, strict=True)
-            ]
+            counts = tf.range(size) < self.samples - tf.cast(block, tf.int32) * size
+            return [total(where(counts, g, y_v.dtype)) for g, y_v in zip(gradients, y, strict=True)]
 
-        add_gradients = compiled(add_gradients, objective)
+        block_sums = compiled(block_sums, objective)
 
         def mean_gradient(j: tf.Tensor, y: list[tf.Tensor]) -> list[tf.Tensor]:
-            def add_block(
-                block: tf.Tensor, count: tf.Tensor, sums: list[tf.Tensor]
-            ) -> list[tf.Tensor]:
+            def draw(block: tf.Tensor) -> list[tf.Tensor]:
                 z = noise((j - 1) * tf.cast(blocks, tf.int64) + block, size)
-                return add_gradients(sums, y, z, tf.range(size) < count)
+                return block_sums(y, z, block)
+
+            def add(sums: list[tf.Tensor], more: list[tf.Tensor], _: tf.Tensor) -> list[tf.Tensor]:
+                return [s + of_block for s, of_block in zip(sums, more, strict=True)]
 
             zeros = [tf.zeros_like(y_v) for y_v in y]
-            sums = fold_blocks(add_block, self.samples, size, zeros)
+            sums = fold_blocks(draw, add, self.samples, size, zeros)
             return [s / self.samples for s in sums]
 
         return mean_gradient

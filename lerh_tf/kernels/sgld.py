@@ -258,11 +258,17 @@ class SGLD(Kernel):
         size = tf.minimum(size, moves)
         padded = tf.pad(steps, [[0, 0], [0, size]])
 
-        def add_block(block: tf.Tensor, count: tf.Tensor, chain: LangevinState) -> LangevinState:
+        def draw(block: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
             own = tf.slice(padded, [0, tf.cast(block, tf.int32) * size], [2, size])
-            return walk(chain, noise(block, size), own, count)
+            return noise(block, size), own
 
-        chain = fold_blocks(add_block, moves, size, LangevinState.starting_at(y, steps.dtype))
+        chain = fold_blocks(
+            draw,
+            lambda chain, drawn, count: walk(chain, *drawn, count),
+            moves,
+            size,
+            LangevinState.starting_at(y, steps.dtype),
+        )
         # The last state moves nowhere: its gradient is not taken, and its coefficient is 0.
         return chain if self.control_variate else chain.with_state(steps[1, -1])
 
