@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from reproduce import drawing, tables, verification
+from reproduce import drawing, tables, tidy, verification
 from reproduce.drawing import Drawn, RecordSource
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
@@ -27,6 +27,7 @@ from reproduce.making import (
 )
 from reproduce.records import Store
 from reproduce.theory.protocol import Theory
+from reproduce.tidy import Tables
 
 
 def train(
@@ -234,7 +235,7 @@ def verify(
         jobs_of, data = partial(verified_jobs, data_dir), partial(mnist, data_dir)
         code = make(jobs_of, threads, processes, Path(folder), console, data)
         recomputed = Store(Path(folder), warn=console.print).scan()
-    reference = Store(verification.REFERENCE, warn=console.print)
+    reference = Tables(verification.REFERENCE)
     compared = [verification.compare(record, reference) for record in recomputed]
     good = code == DONE and all(one.is_good for one in compared)
     return DONE if good else FAILED, verification.markdown(compared)
@@ -255,11 +256,9 @@ def update_reference(seeds: Sequence[int], threads: int, output: Path, console: 
     from reproduce import environment
 
     jobs = reference_jobs(seeds, environment.prepare(threads))
-    source, target = (
-        Store(folder, warn=console.print) for folder in (output, verification.REFERENCE)
-    )
-    copied, missing = verification.copy(jobs, source, target)
-    console.print(f"copied {len(copied)} records from {output} to {verification.REFERENCE}")
+    found, missing = verification.collect(jobs, Store(output, warn=console.print))
+    tidy.add(verification.REFERENCE, found)
+    console.print(f"copied {len(found)} records from {output} to {verification.REFERENCE}")
     for job in missing:
         console.print(f"no record: {job.run.label}")
     return FAILED if missing else DONE

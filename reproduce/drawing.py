@@ -12,8 +12,9 @@ from reproduce.experiments import gaussians, landscapes, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import SUBSPACES
-from reproduce.records import Store
+from reproduce.records import Archive, Store
 from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
+from reproduce.tidy import Tables
 
 OWN, REFERENCE = "own records", "the reference run"
 LISTING = "figures.md"
@@ -28,7 +29,7 @@ class RecordSource:
         store: The records.
     """
 
-    def __init__(self, name: str, store: Store) -> None:
+    def __init__(self, name: str, store: Archive) -> None:
         self.name, self.store = name, store
         self.records = cache(store.scan)
 
@@ -143,9 +144,7 @@ def sources(output: Path, warn: Callable[[str], None]) -> list[RecordSource]:
         output: The folder.
         warn: Called with a line about every damaged record.
     """
-    reference = RecordSource(REFERENCE, Store(verification.REFERENCE, warn))
-    if output.resolve() == verification.REFERENCE.resolve():
-        return [reference]
+    reference = RecordSource(REFERENCE, Tables(verification.REFERENCE))
     return [RecordSource(OWN, Store(output, warn)), reference]
 
 

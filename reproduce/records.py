@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
@@ -115,6 +115,16 @@ class Record:
         return record
 
 
+class Archive(Protocol):
+    """Records that can be read: a `Store`, or the tables of the reference run."""
+
+    def scan(self, experiment: str = "*", /) -> list[Record]:
+        """Returns every whole record of an experiment, or of all, in the order of their places."""
+
+    def timings(self, run: Run, /) -> Mapping[str, Any] | None:
+        """Returns the timings of a run, or None if there are none."""
+
+
 class Store:
     """A folder of records: `records/` and, under the same names, `timings/`.
 
@@ -129,11 +139,11 @@ class Store:
 
     def path(self, run: Run) -> Path:
         """Returns where the run's record lies."""
-        return self.folder / "records" / _name(run)
+        return self.folder / "records" / place(run)
 
     def timings_path(self, run: Run) -> Path:
         """Returns where the run's timings lie."""
-        return self.folder / "timings" / _name(run)
+        return self.folder / "timings" / place(run)
 
     @contextmanager
     def claim(self, run: Run) -> Iterator[bool]:
@@ -235,7 +245,8 @@ class Store:
             return None
 
 
-def _name(run: Run) -> Path:
+def place(run: Run) -> Path:
+    """Returns where a run's record lies within the records' folder."""
     return Path(run.experiment, run.case, f"seed-{run.seed}-{run.key[:16]}.json")
 
 

@@ -10,11 +10,12 @@ import pandas as pd
 
 from reproduce.experiments import gaussians, table1, theory
 from reproduce.experiments.base import RECORDS
-from reproduce.records import Record, Store
+from reproduce.records import Archive, Record, Store
 from reproduce.runner import Job
+from reproduce.tidy import Entry
 
 REFERENCE = Path(__file__).with_name("reference")
-"""Folder of the reference run's records."""
+"""Folder of the reference run's tables."""
 
 SEED = 0
 """The seed that is recomputed."""
@@ -69,7 +70,7 @@ def is_verified(job: Job) -> bool:
     return run.experiment == gaussians.NAME
 
 
-def compare(ours: Record, reference: Store) -> Recomputed:
+def compare(ours: Record, reference: Archive) -> Recomputed:
     """Returns how a recomputed record stands to the reference.
 
     With equal machine, versions and threads the bytes must be equal. Otherwise numbers must be
@@ -111,22 +112,17 @@ def markdown(compared: Sequence[Recomputed]) -> str:
     return f"# Recomputed runs against the reference\n\n{table}\n\n{listed}\n"
 
 
-def copy(jobs: Sequence[Job], source: Store, target: Store) -> tuple[list[Job], list[Job]]:
-    """Copies records and timings of the jobs to the reference.
-
-    Returns:
-        The jobs copied, and those without a record.
-    """
-    copied, missing = [], []
+def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Entry], list[Job]]:
+    """Returns the records of the jobs with their timings, and the jobs without a record."""
+    found, missing = [], []
     for job in jobs:
         with source.claim(job.run) as claimed:
             record = source.load(job.run) if claimed else None
         if record is None:
             missing.append(job)
         else:
-            target.save(record, source.timings(job.run) or {})
-            copied.append(job)
-    return copied, missing
+            found.append((record, source.timings(job.run) or {}))
+    return found, missing
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ class _Difference:
     excess: float
 
 
-def _counterpart(ours: Record, reference: Store) -> Record | None:
+def _counterpart(ours: Record, reference: Archive) -> Record | None:
     """The reference's record of the same run, made with equal threads if there is one."""
     same = [
         record

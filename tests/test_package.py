@@ -122,13 +122,18 @@ def test_unpacked_wheel_runs_and_finds_its_data(unpacked: Path, tmp_path: Path) 
         "import reproduce; from importlib import resources\n"
         "print(lerh_tf.__file__); print(reproduce.__file__)\n"
         "folder = resources.files('reproduce.data').joinpath('mnist')\n"
-        "print(*sorted(item.name for item in folder.iterdir())); print(*loaded)"
+        "print(*sorted(item.name for item in folder.iterdir())); print(*loaded)\n"
+        "from reproduce import drawing; from pathlib import Path\n"
+        "own, reference = drawing.sources(Path('none'), print)\n"
+        "print(len(reference.records('training')))"
     )
     output = run([sys.executable, "-P", "-c", script], tmp_path, PYTHONPATH=str(unpacked))
-    library, experiments, data, loaded = output.splitlines()
+    library, experiments, data, loaded, records = output.splitlines()
     assert Path(library).is_relative_to(unpacked)
     assert Path(experiments).is_relative_to(unpacked)
     assert set(MNIST) <= set(data.split())
+    # What `reproduce figures` draws from.
+    assert int(records) >= 270
     packages = {name.partition(".")[0] for name in loaded.split()}
     assert "lerh_tf" in packages
     assert not packages & {"reproduce", "matplotlib", "tensorflow_datasets", "pandas"}

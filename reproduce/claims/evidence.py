@@ -7,7 +7,7 @@ from reproduce.claims.measures import Curves, MissingError
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS
 from reproduce.protocols import Case, Comparison, Method, Training
-from reproduce.records import Record, Store
+from reproduce.records import Archive, Record
 from reproduce.summary import summarise
 from reproduce.theory import table
 from reproduce.theory.protocol import THEORY
@@ -30,7 +30,7 @@ class Evidence:
     asked: set[Case] = field(default_factory=set)
 
     @classmethod
-    def read(cls, store: Store) -> "Evidence":
+    def read(cls, store: Archive) -> "Evidence":
         """Reads a folder's records."""
         measured = theory.measured(store.scan(theory.NAME), THEORY, None)
         rows = table2.rows(store, table2.PROTOCOL)

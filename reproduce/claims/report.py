@@ -10,7 +10,7 @@ from reproduce import tables
 from reproduce.claims import panels, tau, theorems, training
 from reproduce.claims.claim import FAILS, MISSING, VERDICTS, Claim, Finding, decide
 from reproduce.claims.evidence import Evidence
-from reproduce.records import Store
+from reproduce.records import Archive
 
 CLAIMS: tuple[Claim, ...] = (
     *theorems.THEOREMS,
@@ -44,7 +44,7 @@ TOPICS = {
 }
 
 
-def render(stores: Mapping[str, Store], output: Path) -> tuple[str, list[str], list[Path]]:
+def render(stores: Mapping[str, Archive], output: Path) -> tuple[str, list[str], list[Path]]:
     """Writes what holds, claim by claim, from the records at the paper's budget.
 
     Args:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from reproduce import checks, paper, tables
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
-from reproduce.records import Record, Run, Store
+from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.summary import TITLES
 
@@ -114,7 +114,7 @@ def run(case: Case, subspace: str | bool, data: Callable[[], "Mnist"], report: R
     return train(case, _SEED, data(), report, subspace)
 
 
-def render(store: Store, timing: Timing, output: Path) -> tuple[str, list[Path]]:
+def render(store: Archive, timing: Timing, output: Path) -> tuple[str, list[Path]]:
     """Writes Table 2 from records and their timings.
 
     Args:
@@ -133,12 +133,12 @@ def render(store: Store, timing: Timing, output: Path) -> tuple[str, list[Path]]
     return text, tables.write(text, _frame(lines, ran_on), output / f"table2{suffix}")
 
 
-def has_records(store: Store, timing: Timing) -> bool:
+def has_records(store: Archive, timing: Timing) -> bool:
     """Whether anything of it was timed."""
     return bool(_records(store, timing))
 
 
-def rows(store: Store, timing: Timing) -> list[TimedRow]:
+def rows(store: Archive, timing: Timing) -> list[TimedRow]:
     """Returns every row, those without a record marked as missing."""
     found = _records(store, timing)
     return [_row(name, found.get(name), store) for name in timing.cases()]
@@ -154,7 +154,7 @@ def _run(name: str, case: Case, execution: Mapping[str, Any]) -> Run:
     return Run(NAME, name, _SEED, case.configuration() | {"execution": dict(execution)})
 
 
-def _records(store: Store, timing: Timing) -> dict[str, Record]:
+def _records(store: Archive, timing: Timing) -> dict[str, Record]:
     """The timed runs by case; of runs with several numbers of threads, the first."""
     wanted = {name: case.configuration() for name, (case, _) in timing.cases().items()}
     found: dict[str, Record] = {}
@@ -165,7 +165,7 @@ def _records(store: Store, timing: Timing) -> dict[str, Record]:
     return found
 
 
-def _row(name: str, record: Record | None, store: Store) -> TimedRow:
+def _row(name: str, record: Record | None, store: Archive) -> TimedRow:
     method, _, kernels = name.partition(".")
     measured = {} if record is None else store.timings(record.run) or {}
     return TimedRow(

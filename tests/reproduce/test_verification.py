@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import cli, making, verification
+from reproduce import cli, making, tidy, verification
 from reproduce.experiments import gaussians, table1
 from reproduce.protocols import TABLE1, Training
 from reproduce.records import Record, Store
@@ -18,8 +18,7 @@ OURS = record(TABLE1, "is", 0, {0: 0.1, 500: 0.8})
 
 
 @pytest.fixture
-def reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setattr(verification, "REFERENCE", tmp_path / "reference")
+def reference(tmp_path: Path) -> Store:
     return Store(tmp_path / "reference", warn=pytest.fail)
 
 
@@ -71,37 +70,31 @@ def test_verified_are_a_few_runs_of_the_whole() -> None:
     assert {job.run.key for job in jobs} < keys
 
 
-def test_copied_records_are_whole_and_missing_ones_named(tmp_path: Path, reference: Store) -> None:
-    source = Store(tmp_path / "results", warn=pytest.fail)
+def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> None:
+    source = Store(tmp_path, warn=pytest.fail)
     source.save(OURS, {"seconds": 1.0})
     cases = TABLE1.with_methods(("sgd", "is"))
     jobs = table1.jobs(cases, (0,), {**EXECUTION, "subspace": "auto"}, pytest.fail)
-    copied, missing = verification.copy(jobs, source, reference)
-    assert ([job.run.case for job in copied], [job.run.case for job in missing]) == (
-        ["is"],
-        ["sgd"],
-    )
-    assert reference.path(OURS.run).read_bytes() == source.path(OURS.run).read_bytes()
-    assert reference.timings(OURS.run) == {"seconds": 1.0}
+    found, missing = verification.collect(jobs, source)
+    assert found == [(OURS, {"seconds": 1.0})]
+    assert [job.run.case for job in missing] == ["sgd"]
 
 
 def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
-    tmp_path: Path,
-    reference: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def make(jobs_of: object, threads: int, processes: int, output: Path, *rest: object) -> int:
         Store(output, warn=pytest.fail).save(OURS, {})
         return 0
 
     monkeypatch.setattr("reproduce.commands.make", make)
+    monkeypatch.setattr(verification, "REFERENCE", tmp_path)
     assert cli.main(["verify", "--jobs", "2"]) == 1
     assert MISSING in capsys.readouterr().out
-    reference.save(OURS, {})
+    tidy.add(tmp_path, [(OURS, {})])
     assert cli.main(["verify"]) == 0
     assert "1 of 1 runs confirm the reference" in capsys.readouterr().out
-    reference.save(_changed(0.5), {})
+    tidy.add(tmp_path, [(_changed(0.5), {})])
     assert cli.main(["verify"]) == 1
     assert DIFFERS in capsys.readouterr().out
 
