@@ -1,7 +1,9 @@
 """What the values of a protocol must satisfy; each error names argument, rule and value."""
 
 import math
+import re
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 LARGEST_SEED = 2**32 - 1
 
@@ -67,3 +69,13 @@ def seeds(values: Iterable[int]) -> None:
     for value in received:
         if not 0 <= value <= LARGEST_SEED:
             raise ValueError(f"`seeds` must lie in [0, {LARGEST_SEED}]. Received: seeds={value}")
+
+
+def scheduler(value: str | None) -> None:
+    """Raises `ValueError` unless `value` is None or the address of a scheduler we can talk to."""
+    if value is None:
+        return
+    if re.fullmatch(r"tcp://[^/\s]+:\d+", value) is None:
+        raise ValueError(f"`scheduler` must be tcp://host:port. Received: scheduler={value!r}")
+    if find_spec("distributed") is None:
+        raise ValueError("`scheduler` needs Dask: install this package with its extra `cluster`")

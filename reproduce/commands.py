@@ -25,6 +25,7 @@ from reproduce.making import (
     training_jobs,
     verified_jobs,
 )
+from reproduce.parallel import Workers
 from reproduce.records import Store
 from reproduce.theory.protocol import Theory
 from reproduce.tidy import Tables
@@ -37,7 +38,7 @@ def train(
     subspace: str | bool,
     *,
     threads: int,
-    processes: int,
+    workers: Workers,
     output: Path,
     data_dir: Path | None,
     console: Console,
@@ -50,7 +51,7 @@ def train(
         seeds: The seeds.
         subspace: The optimizers' own argument.
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         output: Folder of the records.
         data_dir: Folder of the prepared MNIST; `None`: the default.
         console: Where progress goes.
@@ -63,7 +64,7 @@ def train(
         DataError: MNIST is damaged or cannot be prepared.
     """
     jobs_of = training_jobs(experiment, protocol, seeds, subspace, data_dir)
-    return make(jobs_of, threads, processes, output, console, partial(mnist, data_dir))
+    return make(jobs_of, threads, workers, output, console, partial(mnist, data_dir))
 
 
 def show(
@@ -88,7 +89,7 @@ def measure_theory(
     seeds: Sequence[int],
     *,
     threads: int,
-    processes: int,
+    workers: Workers,
     output: Path,
     console: Console,
 ) -> tuple[int, str]:
@@ -98,7 +99,7 @@ def measure_theory(
         measured: Where and how everything is measured.
         seeds: Of the estimators' noise.
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         output: Folder of the records and the table.
         console: Where progress goes.
 
@@ -106,7 +107,7 @@ def measure_theory(
         The exit code, and the table.
     """
     jobs_of = partial(theory.jobs, measured, seeds)
-    code = make(jobs_of, threads, processes, output, console, nothing)
+    code = make(jobs_of, threads, workers, output, console, nothing)
     records = Store(output, warn=console.print).scan(theory.NAME)
     text, written = theory.render(records, measured, seeds, output)
     _report(written, console)
@@ -128,7 +129,7 @@ def make_illustration(
     Returns:
         The exit code: 0 if the figure was drawn, 1 if not.
     """
-    code = make(illustration_jobs(name), threads, 1, output, console, nothing)
+    code = make(illustration_jobs(name), threads, Workers(), output, console, nothing)
     items = [item for item in drawing.ILLUSTRATIONS if item.name == name]
     for drawn in drawing.draw(items, [_own(output, console)], output, figures):
         _report(drawn.files, console)
@@ -151,7 +152,7 @@ def time_updates(
         The exit code, and the table.
     """
     data = partial(mnist, data_dir)
-    code = make(timing_jobs(timing, data_dir), threads, 1, output, console, data)
+    code = make(timing_jobs(timing, data_dir), threads, Workers(), output, console, data)
     text, written = table2.render(Store(output, warn=console.print), timing, output)
     _report(written, console)
     return code, text
@@ -162,7 +163,7 @@ def make_all(
     quick: bool,
     *,
     threads: int,
-    processes: int,
+    workers: Workers,
     output: Path,
     figures: Path,
     data_dir: Path | None,
@@ -174,7 +175,7 @@ def make_all(
         seeds: The seeds.
         quick: Whether at the budget for a first look.
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         output: Folder of the records and the tables.
         figures: Folder of the figures.
         data_dir: Folder of the prepared MNIST; `None`: the default.
@@ -184,7 +185,7 @@ def make_all(
         The exit code: 0 if every run has its record, 1 if not.
     """
     jobs_of, data = partial(everything, seeds, quick, data_dir), partial(mnist, data_dir)
-    code = make(jobs_of, threads, processes, output, console, data)
+    code = make(jobs_of, threads, workers, output, console, data)
     timing = table2.QUICK if quick else table2.PROTOCOL
     timed, _ = time_updates(timing, threads, output, data_dir, console)
     return max(code, timed, _draw([_own(output, console)], output, figures, console))
@@ -218,13 +219,13 @@ def judge_claims(output: Path, console: Console) -> str:
 
 
 def verify(
-    threads: int, processes: int, data_dir: Path | None, console: Console
+    threads: int, workers: Workers, data_dir: Path | None, console: Console
 ) -> tuple[int, str]:
     """Recomputes a part of the reference run and compares.
 
     Args:
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         data_dir: Folder of the prepared MNIST; `None`: the default.
         console: Where progress goes.
 
@@ -233,7 +234,7 @@ def verify(
     """
     with TemporaryDirectory() as folder:
         jobs_of, data = partial(verified_jobs, data_dir), partial(mnist, data_dir)
-        code = make(jobs_of, threads, processes, Path(folder), console, data)
+        code = make(jobs_of, threads, workers, Path(folder), console, data)
         recomputed = Store(Path(folder), warn=console.print).scan()
     reference = Tables(verification.REFERENCE)
     compared = [verification.compare(record, reference) for record in recomputed]

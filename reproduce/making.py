@@ -12,7 +12,7 @@ from reproduce import parallel, runner, verification
 from reproduce.experiments import gaussians, landscapes, table2, theory
 from reproduce.experiments.base import Experiment
 from reproduce.experiments.registry import TRAINING
-from reproduce.parallel import Plan
+from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
@@ -95,7 +95,7 @@ def illustration_jobs(name: str) -> JobsOf:
 def make(
     jobs_of: JobsOf,
     threads: int,
-    processes: int,
+    workers: Workers,
     output: Path,
     console: Console,
     before_first: Callable[[], object],
@@ -105,7 +105,7 @@ def make(
     Args:
         jobs_of: Builds them.
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         output: Folder of the records.
         console: Where progress goes.
         before_first: Called in every process that makes a run, ahead of its first; pickles.
@@ -123,16 +123,17 @@ def make(
     from reproduce import environment
     from reproduce.progress import Display
 
-    plan = Plan(jobs_of, threads, output, before_first)
+    plan = Plan(jobs_of, threads, output.absolute(), before_first)
     jobs = plan.jobs()
+    missing = not all(store.path(job.run).exists() for job in jobs)
     # Ahead of the first run, whose clock it would fall under.
-    if not all(store.path(job.run).exists() for job in jobs):
+    if missing:
         before_first()
     with Display(jobs, console) as display:
-        if processes == 1:
-            summary = runner.run_missing(jobs, store, environment.describe(), display)
+        if missing and workers != Workers():
+            summary = parallel.run_missing(plan, jobs, workers, display)
         else:
-            summary = parallel.run_missing(plan, jobs, store, processes, display)
+            summary = runner.run_missing(jobs, store, environment.describe(), display)
     for job in summary.failed:
         console.print(f"failed, no record: {job.run.label}")
     return FAILED if summary.failed else DONE

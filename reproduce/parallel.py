@@ -1,37 +1,52 @@
-"""Makes runs in several processes at a time; what each makes it holds by the store's own claim.
+"""Makes runs several at a time; what each worker makes it holds by the store's own claim.
 
-A process makes one run after another, as a single invocation would, with the same number of
-threads, so that no record depends on how many processes there are.
+A worker makes one run after another, as a single invocation would, with the same number of
+threads, so that no record depends on how many workers there are. One that is lost in the middle
+of a run costs no run: it is made again, at most twice.
 """
 
-import multiprocessing
-import os
-import signal
+import pickle
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from reproduce.pools import LOSSES, Pool, Tell, cluster, processes
 from reproduce.records import Store
 from reproduce.runner import POLL_SECONDS, Fate, Job, Summary, Watcher, attempt
 from reproduce.storage import StorageError
 
-_GRACE_SECONDS = 10.0
+_LISTEN_SECONDS = 0.1
+_TELL_SECONDS = 0.2
 
-_SPAWN = multiprocessing.get_context("spawn")
+# A cluster's worker may have several threads, but runs share their process's seeds.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who makes the runs.
+
+    Args:
+        count: At most so many runs at a time.
+        scheduler: Address of the Dask scheduler whose workers make them. `None`: processes of this
+            machine.
+    """
+
+    count: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an invocation makes and how; pickles, so that every process builds the same jobs.
+    """What an invocation makes and how; pickles, so that every worker builds the same jobs.
 
     Args:
         jobs_of: Takes how a process executes to the runs, in order, each once.
@@ -52,247 +67,170 @@ class Plan:
         return self.jobs_of(environment.prepare(self.threads))
 
 
-def run_missing(
-    plan: Plan, jobs: Sequence[Job], store: Store, processes: int, watcher: Watcher
-) -> Summary:
+def run_missing(plan: Plan, jobs: Sequence[Job], workers: Workers, watcher: Watcher) -> Summary:
     """Makes every job that has no record, several at a time, and returns when none is left.
 
-    As `runner.run_missing`; besides, a process that ends in the middle of a run is reported as
-    that run's failure, and another one takes its place for the runs that are left.
+    As `runner.run_missing`; besides, a run whose worker is lost is made again, at most twice, and
+    then reported as failed.
 
     Args:
         plan: What the jobs are built from.
         jobs: What to make, in this order.
-        store: Where the records are.
-        processes: At most so many runs at a time.
+        workers: Who makes them.
         watcher: Its methods are called as runs begin, advance and end.
 
     Returns:
         What became of each job.
 
     Raises:
-        StorageError: A record cannot be read or written; all processes are stopped.
+        StorageError: A record cannot be read or written; what is running is stopped.
+        OSError: The scheduler cannot be reached or was lost.
     """
-    crew = _Crew(plan, jobs, watcher)
-    try:
-        crew.reuse(store)
-        while crew.is_busy:
-            crew.hand_out(processes)
-            crew.listen()
-    finally:
-        crew.stop()
+    with processes() if workers.scheduler is None else cluster(workers.scheduler) as pool:
+        crew = _Crew(plan, jobs, pool, watcher)
+        crew.make(min(workers.count, len(jobs)))
     return crew.summary
 
 
-@dataclass
-class _Worker:
-    process: SpawnProcess
-    connection: Connection
-    job: int
-
-
 class _Crew:
-    """The processes and the jobs, which both sides know by their place in the plan."""
+    """The jobs on their way from pending to settled."""
 
-    def __init__(self, plan: Plan, jobs: Sequence[Job], watcher: Watcher) -> None:
+    def __init__(self, plan: Plan, jobs: Sequence[Job], pool: Pool, watcher: Watcher) -> None:
         self.summary = Summary()
-        self._plan, self._jobs, self._watcher = plan, jobs, watcher
-        self._pending = deque(range(len(jobs)))
-        self._elsewhere: list[int] = []
+        self._plan, self._pool, self._watcher = pickle.dumps(plan), pool, watcher
+        self._pending = deque(jobs)
+        self._elsewhere: list[Job] = []
         self._looked = time.monotonic()
-        self._working: list[_Worker] = []
-        self._idle: list[_Worker] = []
+        self._working: dict[Future[_Messenger], tuple[Job, Executor]] = {}
+        self._losses: Counter[str] = Counter()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether any job is not settled yet."""
-        return bool(self._pending or self._elsewhere or self._working)
+    def make(self, count: int) -> None:
+        """Hands the jobs out, so many at a time, until all are settled."""
+        free = [self._pool.executor() for _ in range(count)]
+        while self._pending or self._elsewhere or self._working:
+            self._look_again()
+            while self._pending and free:
+                self._hand_out(self._pending.popleft(), free.pop())
+            if not self._working:
+                self._watcher.waiting(self._elsewhere)
+                time.sleep(POLL_SECONDS)
+            done = wait(self._working, _LISTEN_SECONDS, FIRST_COMPLETED).done
+            self._listen()
+            free += [self._settle(future) for future in done]
 
-    def reuse(self, store: Store) -> None:
-        """Settles the jobs whose record is there."""
-        missing = []
-        for index in self._pending:
-            with store.claim(self._jobs[index].run) as claimed:
-                found = claimed and store.load(self._jobs[index].run) is not None
-            if found:
-                self._watcher.reused(self._jobs[index])
-                self.summary.add(self._jobs[index], Fate.REUSED)
-            else:
-                missing.append(index)
-        self._pending = deque(missing)
-
-    def hand_out(self, processes: int) -> None:
-        """Gives every process that could work a job."""
-        if time.monotonic() - self._looked > POLL_SECONDS and not self._pending:
+    def _look_again(self) -> None:
+        if not self._pending and time.monotonic() - self._looked > POLL_SECONDS:
             self._pending.extend(self._elsewhere)
             self._elsewhere.clear()
             self._looked = time.monotonic()
-        while self._pending and len(self._working) < processes:
-            worker = self._free()
-            worker.job = self._pending.popleft()
-            self._working.append(worker)
-            # One that has ended is found out about by listening.
-            with suppress(OSError):
-                worker.connection.send(worker.job)
 
-    def listen(self) -> None:
-        """Takes what the processes report; waits for it a moment."""
-        if not self._working and self._elsewhere:
-            self._watcher.waiting([self._jobs[index] for index in self._elsewhere])
-            time.sleep(POLL_SECONDS)
-        connections = [worker.connection for worker in self._working]
-        heard = wait(connections, POLL_SECONDS) if connections else ()
-        for worker in [one for one in self._working if one.connection in heard]:
-            try:
-                self._take(worker, *worker.connection.recv())
-            except (EOFError, ConnectionError):
-                self._lose(worker)
+    def _hand_out(self, job: Job, executor: Executor) -> None:
+        future = executor.submit(_attempt, self._plan, job.run.key, self._pool.tell)
+        self._working[future] = (job, executor)
 
-    def stop(self) -> None:
-        """Ends all processes, whatever they are doing."""
-        workers = self._working + self._idle
-        for worker in workers:
-            worker.process.terminate()
-        deadline = time.monotonic() + _GRACE_SECONDS
-        for worker in workers:
-            worker.process.join(max(deadline - time.monotonic(), 0.0))
-            worker.process.kill()
-            worker.process.join()
-            worker.connection.close()
+    def _listen(self) -> None:
+        working = {job.run.key: job for job, _ in self._working.values()}
+        for key, steps in self._pool.heard():
+            if key not in working:  # it came after the run's end
+                continue
+            if steps is None:
+                self._watcher.began(working[key])
+            else:
+                self._watcher.advanced(working[key], steps)
 
-    def _free(self) -> _Worker:
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.process.is_alive():
-                return worker
-            worker.connection.close()
-        return _start(self._plan)
+    def _settle(self, future: "Future[_Messenger]") -> Executor:
+        """Takes note of how an attempt ended and returns what the next one is handed to."""
+        job, executor = self._working.pop(future)
+        try:
+            self._note(job, future.result())
+        except StorageError:
+            raise
+        except CancelledError:
+            raise ConnectionError(
+                "the scheduler was lost; finished runs are recorded, the same command goes on"
+            ) from None
+        except BrokenProcessPool:
+            self._lose(job)
+            return self._pool.executor()
+        except Exception as error:
+            self._fail(job, "\n" + "".join(traceback.format_exception(error)))
+        return executor
 
-    def _take(self, worker: _Worker, what: str, content: Any) -> None:
-        job = self._jobs[worker.job]
-        match what:
-            case "settled":
-                self._settle(worker, content)
-            case "unusable":
-                raise StorageError(content)
-            case "began":
-                self._watcher.began(job)
-            case "advanced":
-                self._watcher.advanced(job, content)
-            case "ended":
-                self._watcher.ended(job, content)
-            case "reused":
+    def _note(self, job: Job, messenger: "_Messenger") -> None:
+        for text in messenger.errors:
+            self._watcher.error(text)
+        match messenger.fate:
+            case Fate.BUSY:
+                self._elsewhere.append(job)
+                return
+            case Fate.REUSED:
                 self._watcher.reused(job)
-            case "error":
-                self._watcher.error(content)
+            case _:
+                self._watcher.ended(job, messenger.outcome)
+        self.summary.add(job, messenger.fate)
 
-    def _settle(self, worker: _Worker, fate: Fate) -> None:
-        self._working.remove(worker)
-        self._idle.append(worker)
-        if fate is Fate.BUSY:
-            self._elsewhere.append(worker.job)
+    def _lose(self, job: Job) -> None:
+        self._losses[job.run.key] += 1
+        if self._losses[job.run.key] < LOSSES:
+            self._pending.appendleft(job)
         else:
-            self.summary.add(self._jobs[worker.job], fate)
+            self._fail(job, f"its process was lost {LOSSES} times")
 
-    def _lose(self, worker: _Worker) -> None:
-        self._working.remove(worker)
-        worker.process.join()
-        worker.connection.close()
-        job = self._jobs[worker.job]
-        self._watcher.error(f"{job.run.label} failed: {_how_ended(worker.process)}")
+    def _fail(self, job: Job, why: str) -> None:
+        self._watcher.error(f"{job.run.label} failed: {why}")
         self._watcher.ended(job, "failed")
         self.summary.add(job, Fate.FAILED)
 
 
-def _start(plan: Plan) -> _Worker:
-    ours, theirs = _SPAWN.Pipe()
-    process = _SPAWN.Process(target=_serve, args=(plan, theirs), daemon=True)
-    with _interrupts_held():
-        process.start()
-    theirs.close()
-    return _Worker(process, ours, -1)
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """A process started meanwhile never sees Ctrl-C, which a terminal sends to all; we stop it."""
-    # The first process would start it, which lets go of the signals that are held.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _how_ended(process: SpawnProcess) -> str:
-    code = process.exitcode or 0
-    return (
-        f"its process was ended by {signal.Signals(-code).name}"
-        if code < 0
-        else f"its process ended with exit code {code}"
-    )
-
-
+@dataclass
 class _Messenger:
-    """Tells the invocation what happens to the job in hand."""
+    """Tells the invocation how far a worker's job is, and keeps how it ended."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    key: str
+    tell: Tell
+    fate: Fate = Fate.BUSY
+    outcome: str = ""
+    errors: list[str] = field(default_factory=list)
+    told: float = -_TELL_SECONDS
 
     def reused(self, job: Job) -> None:
-        self.send("reused", None)
-
-    def began(self, job: Job) -> None:
-        self.send("began", None)
-
-    def advanced(self, job: Job, steps: int) -> None:
-        self.send("advanced", steps)
-
-    def ended(self, job: Job, outcome: str) -> None:
-        self.send("ended", outcome)
+        """That is a fate."""
 
     def waiting(self, jobs: Sequence[Job]) -> None:
-        """A process of many never waits: it hands the job back."""
+        """A worker never waits: it hands the job back."""
+
+    def began(self, job: Job) -> None:
+        self.tell(self.key, None)
+
+    def advanced(self, job: Job, steps: int) -> None:
+        if time.monotonic() - self.told >= _TELL_SECONDS:
+            self.told = time.monotonic()
+            self.tell(self.key, steps)
+
+    def ended(self, job: Job, outcome: str) -> None:
+        self.outcome = outcome
 
     def error(self, text: str) -> None:
-        self.send("error", text)
-
-    def send(self, what: str, content: Any) -> None:
-        """Sends a message; ends the process, and gives the claim back, if nobody listens."""
-        try:
-            self._connection.send((what, content))
-        except OSError:
-            raise SystemExit from None
+        self.errors.append(text)
 
 
-def _serve(plan: Plan, connection: Connection) -> None:
-    """The life of a process: makes the jobs it is told to, until it is stopped."""
-    signal.signal(signal.SIGTERM, _end)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _attempt(pickled: bytes, key: str, tell: Tell) -> _Messenger:
+    """Makes a run in a worker, unless it is made already or elsewhere."""
     from reproduce import environment
 
-    messenger = _Messenger(connection)
-    store = Store(plan.output, warn=messenger.error)
-    jobs = plan.jobs()
+    messenger = _Messenger(key, tell)
+    with _ONE_AT_A_TIME:
+        plan, jobs = _prepared(pickled)
+        if key not in jobs:
+            raise RuntimeError("this worker has another version of the package, or another device")
+        store = Store(plan.output, warn=messenger.error)
+        messenger.fate = attempt(jobs[key], store, environment.describe(), messenger)
+    return messenger
+
+
+@lru_cache(maxsize=1)
+def _prepared(pickled: bytes) -> tuple[Plan, dict[str, Job]]:
+    plan: Plan = pickle.loads(pickled)
+    jobs = {job.run.key: job for job in plan.jobs()}
     plan.before_first()
-    described = environment.describe()
-    with suppress(EOFError):
-        while True:
-            job = jobs[connection.recv()]
-            try:
-                messenger.send("settled", attempt(job, store, described, messenger))
-            except StorageError as error:
-                messenger.send("unusable", str(error))
-
-
-def _end_with_parent() -> None:
-    # A killed parent stops nobody, and a run may be far from its next report.
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    return plan, jobs

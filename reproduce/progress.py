@@ -81,13 +81,14 @@ class Display:
         self._console.print(f"{self._place()} {job.run.label}: recorded already")
 
     def began(self, job: Job) -> None:
-        """Opens the run's bar."""
+        """Opens the run's bar, anew if its worker was lost."""
         self._last_line = time.monotonic()
+        begins = "begins again" if self._close(job) else "begins"
         going = self._going[job.run.key] = _Going()
         if self._console.is_terminal:
             going.bar = self._bars.add_task(job.run.label, total=job.steps)
         else:
-            self._console.print(f"{self._place(len(self._going))} {job.run.label}: begins")
+            self._console.print(f"{self._place(len(self._going))} {job.run.label}: {begins}")
 
     def advanced(self, job: Job, steps: int) -> None:
         """Moves both bars; without a terminal, prints a line now and then."""
@@ -105,9 +106,7 @@ class Display:
 
     def ended(self, job: Job, outcome: str) -> None:
         """Closes the run's bar and says how it ended."""
-        going = self._going.pop(job.run.key, _Going())
-        if going.bar is not None:
-            self._bars.remove_task(going.bar)
+        self._close(job)
         self._settle(job)
         self._console.print(f"{self._place()} {job.run.label}: {outcome}")
 
@@ -120,6 +119,12 @@ class Display:
     def error(self, text: str) -> None:
         """Prints a failed run's traceback."""
         self._console.print(text, markup=False, highlight=False)
+
+    def _close(self, job: Job) -> bool:
+        going = self._going.pop(job.run.key, None)
+        if going is not None and going.bar is not None:
+            self._bars.remove_task(going.bar)
+        return going is not None
 
     def _settle(self, job: Job) -> None:
         self._settled.add(job.run.key)
@@ -134,7 +139,7 @@ class Display:
         now = time.monotonic()
         if going.last_step is not None:
             self._stepping += now - going.last_step
-            self._steps_timed += 1
+            self._steps_timed += steps - going.steps
         going.last_step, going.steps = now, steps
 
     def _place(self, going: int = 0) -> str:

@@ -132,7 +132,7 @@ def table2(
 
     timing = experiment.QUICK if quick else experiment.PROTOCOL
     code, text = commands.time_updates(
-        timing, threads.threads, where.output, data.data_dir, _console()
+        timing, threads.threads, where.output, data.folder, _console()
     )
     print(text, end="")
     return code
@@ -154,7 +154,7 @@ def theory(*, options: Measuring = Measuring()) -> int:
         measured,
         options.chosen,
         threads=options.threads,
-        processes=options.jobs,
+        workers=options.workers,
         output=options.output,
         console=_console(),
     )
@@ -176,10 +176,10 @@ def estimators(*, options: Making = Making()) -> int:
         protocol.QUICK if options.quick else protocol.PROTOCOL,
         options.chosen,
         threads=options.threads,
-        processes=options.jobs,
+        workers=options.workers,
         output=options.output,
         figures=options.figures,
-        data_dir=options.data_dir,
+        data_dir=options.folder,
         console=_console(),
     )
     print(text, end="")
@@ -200,10 +200,10 @@ def everything(*, options: Making = Making()) -> int:
         options.chosen,
         options.quick,
         threads=options.threads,
-        processes=options.jobs,
+        workers=options.workers,
         output=options.output,
         figures=options.figures,
-        data_dir=options.data_dir,
+        data_dir=options.folder,
         console=_console(),
     )
 
@@ -244,7 +244,7 @@ def verify(*, how: Jobs = Jobs(), data: Data = Data()) -> int:
     check(how)
     from reproduce import commands
 
-    code, text = commands.verify(how.threads, how.jobs, data.data_dir, _console())
+    code, text = commands.verify(how.threads, how.workers, data.folder, _console())
     print(text, end="")
     return code
 
@@ -273,9 +273,9 @@ def _train(name: str, protocol: Comparison | None, options: TrainingOptions) -> 
     code = commands.train(
         *chosen,
         threads=options.threads,
-        processes=options.jobs,
+        workers=options.workers,
         output=options.output,
-        data_dir=options.data_dir,
+        data_dir=options.folder,
         console=console,
     )
     text = commands.show(*chosen, output=options.output, figures=options.figures, console=console)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from reproduce import checks
 from reproduce.arguments import UsageError, integers_only, several, single
 from reproduce.environment import DEFAULT_THREADS
+from reproduce.parallel import Workers
 from reproduce.protocols import SUBSPACES, spelled
 
 _OUTPUT = Path("results")
@@ -75,6 +76,29 @@ class Jobs(Threads):
 
     jobs: Annotated[int, integers_only] = 1
 
+    @property
+    def workers(self) -> Workers:
+        """Who makes the runs."""
+        return Workers(self.jobs)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Machines(Jobs):
+    """How runs execute, and where.
+
+    Args:
+        scheduler: tcp://host:port of a Dask scheduler whose workers make the runs: docs/cluster.md.
+            [default: processes of this machine]
+    """
+
+    scheduler: Annotated[str | None, single] = None
+
+    @property
+    def workers(self) -> Workers:
+        """Who makes the runs."""
+        return Workers(self.jobs, self.scheduler)
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -86,6 +110,13 @@ class Data:
     """
 
     data_dir: Annotated[Path | None, single] = None
+
+    @property
+    def folder(self) -> Path:
+        """The absolute folder, for workers that have another current one."""
+        from reproduce.data import resolve_data_dir
+
+        return resolve_data_dir(self.data_dir)
 
 
 @Parameter(name="*")
@@ -130,7 +161,7 @@ class Copying(Output, Threads, Seeds):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Measuring(Output, Jobs, BudgetOptions):
+class Measuring(Output, Machines, BudgetOptions):
     """Everything about runs that need no data."""
 
 
@@ -161,6 +192,7 @@ _RULES: dict[str, Callable[[Any], None]] = {
     "chosen": checks.seeds,
     "threads": lambda value: checks.positive_integer("threads", value),
     "jobs": lambda value: checks.positive_integer("jobs", value),
+    "scheduler": checks.scheduler,
     "subspace": lambda value: checks.one_of("subspace", value, SPELLED_SUBSPACES),
 }
 

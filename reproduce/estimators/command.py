@@ -11,6 +11,7 @@ from reproduce.estimators import accuracy, costs, landscapes, report
 from reproduce.estimators.protocol import Protocol
 from reproduce.experiments import panels
 from reproduce.making import make, mnist
+from reproduce.parallel import Workers
 from reproduce.records import Store
 from reproduce.runner import Job
 
@@ -20,7 +21,7 @@ def compare(
     seeds: Sequence[int],
     *,
     threads: int,
-    processes: int,
+    workers: Workers,
     output: Path,
     figures: Path,
     data_dir: Path | None,
@@ -32,7 +33,7 @@ def compare(
         protocol: What is measured and trained.
         seeds: Of the trainings.
         threads: Threads per run.
-        processes: Runs at a time.
+        workers: Who makes the runs.
         output: Folder of the records and the report.
         figures: Folder of the figure.
         data_dir: Folder of the prepared MNIST; `None`: the default.
@@ -42,10 +43,10 @@ def compare(
         The exit code, and the report.
     """
     data = partial(mnist, data_dir)
-    code = make(partial(jobs, protocol, seeds, data_dir), threads, processes, output, console, data)
+    code = make(partial(jobs, protocol, seeds, data_dir), threads, workers, output, console, data)
     # Alone: others would take its time.
     timing = partial(costs.jobs, protocol.turns, data)
-    timed = make(timing, threads, 1, output, console, data)
+    timed = make(timing, threads, Workers(), output, console, data)
     store = Store(output, warn=console.print)
     text, written = report.render(store, protocol, seeds, output, figures)
     for path in written:

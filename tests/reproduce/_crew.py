@@ -1,4 +1,7 @@
-"""Trivial jobs in several processes, as a command makes them: FOLDER SECONDS PROCESSES SEEDS..."""
+"""Trivial jobs by several workers, as a command makes them.
+
+FOLDER SECONDS COUNT SCHEDULER SEEDS..., the scheduler - for processes of this machine.
+"""
 
 import os
 import signal
@@ -10,12 +13,13 @@ from typing import Any
 from unittest import mock
 
 from reproduce import environment, parallel, runner
-from reproduce.parallel import Plan
+from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job, Outcome, Report, Summary
 from tests.reproduce._invocation import Lines, job, say
 
-KILLED_SEED = 99
+# Their process is killed in the middle: always, and the first time.
+KILLED_SEED, LOST_SEED = 99, 98
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,10 @@ class Trivial(Plan):
 
     def jobs(self) -> list[Job]:
         return [
-            _killed() if seed == KILLED_SEED else job(seed, self.seconds) for seed in self.seeds
+            _killed(seed, self.output)
+            if seed in (KILLED_SEED, LOST_SEED)
+            else job(seed, self.seconds)
+            for seed in self.seeds
         ]
 
 
@@ -45,20 +52,30 @@ def plan(folder: Path, seconds: float, seeds: Sequence[int]) -> Trivial:
     return Trivial(_none, 1, folder, _nothing, seconds, tuple(seeds))
 
 
-def run(folder: Path, seconds: float, processes: int, seeds: Sequence[int]) -> Summary:
+def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Summary:
     planned = plan(folder, seconds, seeds)
-    store, watcher = Store(folder, warn=print), Pids()
-    if processes == 1:
-        return runner.run_missing(planned.jobs(), store, environment.describe(), watcher)
-    return parallel.run_missing(planned, planned.jobs(), store, processes, watcher)
+    if workers == Workers():
+        store = Store(folder, warn=print)
+        return runner.run_missing(planned.jobs(), store, environment.describe(), Pids())
+    return parallel.run_missing(planned, planned.jobs(), workers, Pids())
 
 
-def _killed() -> Job:
+def losses(folder: Path, seed: int) -> int:
+    """How often a run's process was killed in its middle."""
+    return len(list(folder.glob(f"lost-{seed}-*")))
+
+
+def _killed(seed: int, folder: Path) -> Job:
+    whole = job(seed, 0)
+
     def execute(report: Report) -> Outcome:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return {}, {}
+        before = losses(folder, seed)
+        if seed == KILLED_SEED or before == 0:
+            (folder / f"lost-{seed}-{before}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return whole.execute(report)
 
-    return Job(job(KILLED_SEED, 0).run, 1, execute)
+    return Job(whole.run, whole.steps, execute)
 
 
 def _none(execution: Any) -> list[Job]:
@@ -70,14 +87,16 @@ def _nothing() -> None:
 
 
 if __name__ == "__main__":
-    # Here alone: each process that makes runs imports this module too.
+    # Here alone: each process that makes runs imports this module too, by this name.
     from reproduce import cli
     from reproduce.cli import app
+    from tests.reproduce import _crew
 
-    folder, seconds, processes, *seeds = sys.argv[1:]
+    folder, seconds, count, scheduler, *seeds = sys.argv[1:]
+    workers = Workers(int(count), None if scheduler == "-" else scheduler)
 
     def train(*arguments: object) -> int:
-        run(Path(folder), float(seconds), int(processes), list(map(int, seeds)))
+        _crew.run(Path(folder), float(seconds), workers, list(map(int, seeds)))
         sys.exit(0)
 
     with mock.patch.object(app, "_train", train):

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import cli, commands, readings
+from reproduce import checks, cli, commands, readings
 from reproduce.data import DataError
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import TABLE1, Comparison
@@ -30,6 +30,10 @@ TINY = ["--updates", "4", "--samples", "3"]
         ("--threads 0", "`threads` must be a positive integer. Received: threads=0"),
         ("--jobs 0", "`jobs` must be a positive integer. Received: jobs=0"),
         ("--jobs two", "`jobs` must be an integer. Received: two"),
+        (
+            "--scheduler 10.0.0.1:8786",
+            "`scheduler` must be tcp://host:port. Received: scheduler='10.0.0.1:8786'",
+        ),
         ("--subspace no", "`subspace` must be one of auto, false. Received: subspace='no'"),
         ("--reading noise", "`reading` must be NAME=VALUE. Received: noise"),
         ("--reading restart=no", "`restart` must be one of true, false. Received: restart='no'"),
@@ -41,6 +45,14 @@ def test_bad_arguments_are_one_line_and_code_2(
 ) -> None:
     assert cli.main(["table1", *arguments.split()]) == 2
     assert capsys.readouterr().err == f"reproduce: error: {message}\n"
+
+
+def test_scheduler_needs_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    assert cli.main(["table1", "--scheduler", "tcp://10.0.0.1:8786"]) == 2
+    assert "with its extra `cluster`" in capsys.readouterr().err
 
 
 def test_table1_hands_on_readings_and_subspace(

@@ -33,8 +33,9 @@ def test_display_plain_lines_count_runs_and_estimate_from_steady_steps(
         display.began(jobs[1])
         now[0] = 20.0  # the first step compiles
         display.advanced(jobs[1], 1)
-        now[0] = 32.0
-        display.advanced(jobs[1], 2)
+        now[0] = 44.0
+        display.advanced(jobs[1], 3)
+        display.began(jobs[1])  # its worker was lost
         display.ended(jobs[1], "diverged")
         display.waiting(jobs[2:])
         display.waiting(jobs[2:])
@@ -42,7 +43,8 @@ def test_display_plain_lines_count_runs_and_estimate_from_steady_steps(
     assert _text(console).splitlines() == [
         "(1/3) table1 is seed 0: recorded already",
         "(2/3) table1 is seed 1: begins",
-        "(2/3) table1 is seed 1: 2 of 100, about 40 min left for all runs",
+        "(2/3) table1 is seed 1: 3 of 100, about 39 min left for all runs",
+        "(2/3) table1 is seed 1: begins again",
         "(2/3) table1 is seed 1: diverged",
         "waiting for 1 runs that other processes are making",
         "a [bracketed] traceback",

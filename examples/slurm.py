@@ -1,0 +1,31 @@
+"""Runs on SLURM: a Dask scheduler here, jobs of one worker each, and a command of `reproduce`.
+
+python -m examples.slurm 64 table1 --seeds 0 1 2 --output /shared/results
+"""
+
+import sys
+from typing import Any
+
+from dask_jobqueue.slurm import SLURMCluster
+
+from reproduce import cli
+
+# One run and thread per job; a run that outlasts its job is lost. What else a site asks for goes
+# here, such as a queue or an account.
+CLUSTER: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB", "walltime": "04:00:00"}
+
+
+def main(count: str, *command: str) -> int:
+    """Makes the runs of a command of `reproduce` in so many SLURM jobs.
+
+    Returns:
+        The command's exit code.
+    """
+    with SLURMCluster(**CLUSTER) as cluster:
+        cluster.scale(jobs=int(count))
+        where = ["--jobs", count, "--scheduler", cluster.scheduler_address]
+        return cli.main([*command, *where])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
