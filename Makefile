@@ -10,6 +10,8 @@ QUICK ?=
 VENV := .venv
 EXTRA := test
 PEERS := .venv-peers
+DOCS := .venv-docs
+SITE := docs/_build/html
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
@@ -30,11 +32,12 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 estimators figures claims verify reference benchmark peers networks test check venv wheel clean stale
+    section61 estimators figures claims verify reference benchmark peers networks test check docs docs-check \
+    venv wheel dist clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 # What `make check` tests: one step against the oracles or by hand, for each part.
 CORE := tests/test_arrows.py tests/lerh_tf/exact/test_subspace.py tests/lerh_tf/loss/test_objective.py \
@@ -96,14 +99,30 @@ test check:
 	$(RUN) -m mypy
 	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(if $(filter check,$@),$(CORE) )$(ARGS)
 
+docs: ## Build the site into docs/_build/html and check it, in .venv-docs (QUICK=1: a small budget).
+	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release
+	@rm -rf $(SITE) docs/gallery
+	$(if $(QUICK),QUICK=1) $(DOCS)/bin/python -m sphinx -q -W --keep-going -b html $(ARGS) docs $(SITE)
+	$(DOCS)/bin/python docs/check_built.py $(SITE)
+
+docs-check: ## Open each page of the built site in headless Chromium, which has to be there.
+	@test -x $(DOCS)/bin/python || { echo 'make docs comes first' >&2; exit 2; }
+	$(DOCS)/bin/python docs/check_in_browser.py $(SITE) $(ARGS)
+
 venv: $(INSTALLED) ## Make or renew the environment in .venv.
 
 wheel: $(INSTALLED) ## Build the wheel into dist/.
 	@rm -rf build
 	$(RUN) -m pip wheel -qq --no-deps --wheel-dir dist .
 
+dist: ## Build and check what a release uploads, into dist/, in .venv-docs.
+	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release
+	@rm -rf build dist
+	$(DOCS)/bin/python -m build --quiet
+	$(DOCS)/bin/python -m twine check --strict dist/*
+
 clean: ## Remove the environment, caches and builds; results and prepared data stay.
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(DOCS) docs/_build docs/gallery build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two at a time would spoil each other's installation: the second waits, and then finds it done.

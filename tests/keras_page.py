@@ -8,6 +8,7 @@ among a class's tests; without it all of them do.
 import argparse
 import contextlib
 import io
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ INTRODUCTION = """\
 # What Keras users take for granted
 
 Whatever Keras does with `Adam` or `SGD` it does with `LocalEntropy` and `HeatRegularization`, or an
-error says what to do instead. Each row is proven by tests, whose marks this page is made of
-(`python -m tests.keras_page --write`).
+error says what to do instead. Each line of the tables below is proven by a test.
+"""
+MATRIX = """\
+## How it is proven
 
 Two things carry most of the proof. Keras's own tests of optimizers, as its wheel ships them, run
 with ours in the place of SGD. And where the noise is switched off, one move of Robbins-Monro of
@@ -31,19 +34,34 @@ what `keras.optimizers.SGD` makes of them.
 By default XLA compiles the inner loops where it can. Many of the tests leave them to TensorFlow,
 which draws the same noise and is ready sooner; where the two could differ, others repeat them as a
 user has them, by default.
+
+The groups follow, feature by feature.
 """
 # By the marks' names, in the order of the page, and what holds of all features of one.
 GROUPS = {
-    "keras": "Keras's own tests",
-    "saving": "Saving and copying",
-    "callbacks": "Callbacks and schedules",
+    "models": "Models",
+    "training": "Ways to train",
     "update": "What happens around the update",
     "inner": "A Keras optimizer inside",
+    "callbacks": "Callbacks and schedules",
+    "saving": "Saving and copying",
     "numbers": "Numbers",
-    "training": "Ways to train",
-    "memory": "Memory",
-    "models": "Models",
     "logs": "Logs and state",
+    "memory": "Memory",
+    "keras": "Keras's own tests",
+}
+# What a user wants to know of each before all else.
+IN_SHORT = {
+    "models": "stock, subclassed and nested; recurrent ones and custom gradients by `TrainStep`",
+    "training": "`fit`, `train_on_batch`, `step`, a tape with `scale_loss`, `tf.distribute`",
+    "update": "clipping, decay, averages, accumulation, constraints, once per weight update",
+    "inner": "any Keras optimizer of gradients moves the weights",
+    "callbacks": "Keras's own; those of the learning rate need one that is not tied to tau",
+    "saving": "`.keras`, weights, checkpoints, `pickle`: training goes on bit-identically",
+    "numbers": "float64, `mixed_bfloat16`; `mixed_float16` with `auto_scale_loss=False`",
+    "logs": "Keras's, at the weights before the update; diagnostics by a callback",
+    "memory": "levels off over updates, fits and models",
+    "keras": "those of optimizers run on these two",
 }
 OF_ALL = {"update": "Each acts once per weight update, whatever the number of inner evaluations.\n"}
 Rows = Mapping[tuple[str, str], str]
@@ -96,14 +114,30 @@ def rows_of(items: Iterable[Any]) -> Rows:
 
 
 def page_of(rows: Rows) -> str:
-    """The page, each group's features in the order of their letters."""
-    parts = [INTRODUCTION]
+    """The page: all groups on one screen, then each group's features by their letters."""
+    parts = [INTRODUCTION, summary_of(rows), MATRIX]
     for group, heading in GROUPS.items():
         of_group = ((feature, works) for (its, feature), works in rows.items() if its == group)
         lines = [f"| {feature} | {works} |\n" for feature, works in sorted(of_group, key=letters)]
         table = "".join(["| feature | works? |\n", "|---|---|\n", *lines])
         parts += [f"## {heading}\n", *([OF_ALL[group]] if group in OF_ALL else []), table]
     return "\n".join(parts)
+
+
+def summary_of(rows: Rows) -> str:
+    """A table of the groups: in short, and how many features work or are refused with advice."""
+    lines = ["| | in short | features | refused with advice |\n", "|---|---|---|---|\n"]
+    for group, heading in GROUPS.items():
+        works = [answer for (its, _), answer in rows.items() if its == group]
+        refused = sum(answer.startswith("refused") for answer in works)
+        link = f"[{heading}](#{slug(heading)})"
+        lines.append(f"| {link} | {IN_SHORT[group]} | {len(works)} | {refused or ''} |\n")
+    return "".join(lines)
+
+
+def slug(heading: str) -> str:
+    """What a heading is linked to by."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def letters(row: tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.keras_page import GROUPS, PAGE, ROOT, page_of, rows_of
+from tests.keras_page import GROUPS, IN_SHORT, MATRIX, PAGE, ROOT, page_of, rows_of, summary_of
 
 WRITTEN = PAGE.read_text(encoding="utf-8")
 
@@ -21,7 +21,8 @@ def test_page_is_what_the_marks_give() -> None:
 
 
 def test_no_feature_stands_twice() -> None:
-    lines = [line for line in WRITTEN.splitlines() if line.startswith("| ")]
+    _, matrix = WRITTEN.split(MATRIX)
+    lines = [line for line in matrix.splitlines() if line.startswith("| ")]
     features = [feature for line in lines if (feature := line.split(" | ")[0]) != "| feature"]
     assert len(features) == len(set(features))
     # No cell holds the sign that ends one.
@@ -68,13 +69,27 @@ def test_rows_are_those_of_the_marks() -> None:
     }
     page = page_of(rows)
     head = "\n| feature | works? |\n|---|---|\n"
-    assert f"\n## Memory\n{head}| many fits | levels off |\n\n## Models\n{head}" in page
-    assert "| `add_loss` | yes |\n| `Embedding` | yes |\n\n## Logs" in page
+    assert f"\n## Memory\n{head}| many fits | levels off |\n\n## Keras's own tests\n{head}" in page
+    assert "| `add_loss` | yes |\n| `Embedding` | yes |\n\n## Ways to train" in page
     # The order of the tests does not matter; a row that is gone or altered does.
     assert page_of(rows_of(tests[::-1])) == page
     assert page_of(rows_of([*tests[1:], marked("test_a", YES)])) != page
     altered = pytest.mark.feature("memory", "many fits", "grows")
     assert page_of(rows_of([*tests[1:], marked("test_a", altered, YES)])) != page
+
+
+def test_first_screen_counts_what_the_matrix_has() -> None:
+    rows = {
+        ("models", "a"): "yes",
+        ("models", "b"): 'refused: "do c"',
+        ("memory", "d"): "levels off",
+    }
+    summary = summary_of(rows)
+    assert f"| [Models](#models) | {IN_SHORT['models']} | 2 | 1 |\n" in summary
+    assert f"| [Memory](#memory) | {IN_SHORT['memory']} | 1 |  |\n" in summary
+    assert summary.count("\n") == 2 + len(GROUPS)
+    assert IN_SHORT.keys() == GROUPS.keys()
+    assert WRITTEN.index("| in short |") < 500
 
 
 NO = pytest.mark.feature("models", "`add_loss`", "no")

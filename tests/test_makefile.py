@@ -81,7 +81,7 @@ def test_bare_make_lists_each_target(checkout: Checkout) -> None:
     makefile = (ROOT / "Makefile").read_text().replace("\\\n", "")
     phony = re.search(r"^\.PHONY: (.*) stale$", makefile, re.MULTILINE)
     assert phony is not None
-    listed = re.findall(r"^  (\w+) ", checkout.output, flags=re.MULTILINE)
+    listed = re.findall(r"^  ([\w-]+) ", checkout.output, flags=re.MULTILINE)
     assert sorted(listed) == sorted(phony[1].split())
 
 

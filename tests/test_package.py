@@ -101,7 +101,8 @@ def test_wheel_holds_nothing_else(names: set[str]) -> None:
 def test_metadata(metadata: Message, setup: configparser.ConfigParser) -> None:
     assert metadata["Name"] == "lerh-tf"
     assert metadata["Version"] == setup["metadata"]["version"]
-    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-Expression"] == "Apache-2.0 AND CC-BY-SA-3.0"
+    assert metadata.get_all("License-File") == ["LICENSE", "reproduce/data/mnist/LICENSE"]
     assert metadata["Requires-Python"] == "<3.14,>=3.11"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert str(metadata.get_payload()).lstrip().startswith("#")

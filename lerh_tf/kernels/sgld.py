@@ -47,8 +47,8 @@ class SGLD(Kernel):
     left are the gradients: with d^j the chain's distance from that where f is flat,
 
     d^1 = 0, d^{j+1} = (1 - eps_j / (2 tau)) d^j - eps_j / 2 grad f(x^j),
-    m = x + sum_j eps_j d^j / sum_j eps_j + mean_start (x^1 - x)
-      = x + mean_start (x^1 - x) - sum_j c_j grad f(x^j)
+    m = x + sum_j eps_j d^j / sum_j eps_j + mean_start (x^1 - x),
+    m = x + mean_start (x^1 - x) - sum_j c_j grad f(x^j)
 
     with weights c_j in closed form. The expectation given the start of the chain is the same, no
     gradient more is taken, and nothing is left of the noise where grad f is constant. The last
