@@ -199,13 +199,24 @@ def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
     """
     dtype = tf.float64 if left.dtype == tf.float64 else tf.float32
     rows = tf.reshape(tf.cast(left, dtype), [-1, width])
-    scale = _scale(rows)
-    scaled = rows / scale
-    basis, triangle = tf.linalg.qr(
-        tf.transpose(tf.where(tf.math.is_nan(scaled), tf.zeros_like(rows), scaled))
-    )
+
+    def by_rows() -> tuple[tf.Tensor, tf.Tensor]:
+        scale = _scale(rows)
+        scaled = rows / scale
+        basis, triangle = tf.linalg.qr(
+            tf.transpose(tf.where(tf.math.is_nan(scaled), tf.zeros_like(rows), scaled))
+        )
+        return basis, tf.transpose(triangle) * scale
+
+    if left.shape[:-1].is_fully_defined():
+        basis, coordinates = by_rows()
+    else:
+        # As many rows as inputs span everything, but that is known as the step runs.
+        basis, coordinates = tf.cond(
+            tf.shape(rows)[0] < width, by_rows, lambda: (tf.eye(width, dtype=dtype), rows)
+        )
     shape = tf.concat([tf.shape(left)[:-1], [tf.shape(basis)[1]]], 0)
-    return basis, tf.cast(tf.reshape(tf.transpose(triangle) * scale, shape), left.dtype)
+    return basis, tf.cast(tf.reshape(coordinates, shape), left.dtype)
 
 
 def _scale(rows: tf.Tensor) -> tf.Tensor:
