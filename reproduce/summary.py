@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from statistics import mean, stdev
 from typing import Any, Protocol, Self, TypeVar
 
-from reproduce.protocols import VARIANTS, Comparison, Difference, spelled
+from reproduce.protocols import Comparison, Difference, spelled
 from reproduce.readings import READINGS
 from reproduce.records import Record
 
 TITLES = {"sgd": "SGD", "is": "IS", "sgld": "SGLD", "hr": "HR"}
 """How the paper names the methods."""
+
+ROW_TITLES = TITLES | {
+    "sgld": "SGLD (as printed)",
+    "sgld-linear": "SGLD (noise=linear)",
+    "sgld-paper": "SGLD (the paper's row)",
+}
+"""How the rows of Table 1 are called: SGLD's noise has two readings, the paper's row has one."""
 
 Published = Mapping[str, Mapping[int, float]]
 """The paper's accuracies by method and weight update."""
@@ -74,7 +81,7 @@ class MethodRow:
 
     Args:
         name: The method, as the command line knows it, or what sets the row apart in a panel.
-        method: Table 1's row of the method: it decides the colour.
+        method: Table 1's row of the method.
         seeds: The seeds asked for.
         curves: Accuracy by update of each seed that has a record.
         diverged: The update at which a seed's run diverged, of those that did.
@@ -92,10 +99,8 @@ class MethodRow:
 
     @property
     def title(self) -> str:
-        """The paper's name of the method, and the reading that sets the row apart."""
-        method = self.name.partition("-")[0]
-        own = ", ".join(f"{name}={spelled(v)}" for name, v in VARIANTS.get(self.name, {}).items())
-        return TITLES.get(method, method) + (f" ({own})" if own else "")
+        """The method's, if the row is named as one of Table 1's, else the row's own name."""
+        return ROW_TITLES[self.method] if self.name in ROW_TITLES else self.name
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -123,10 +128,12 @@ class Panel:
         title: What the rows have in common.
         rows: The rows.
         columns: The updates that a table shows.
-        published: The paper's accuracies by row and update; none for most panels.
+        published: The paper's accuracies by row and update, for a table; none for most panels.
         first: The first update that a figure shows.
-        accuracy: The accuracies that a figure shows, from and to.
+        measure: What a figure shows.
+        limits: Its values that a figure shows, from and to; `None`: all.
         switch: The update after which SGD gave way to the methods, 0 if it never ran first.
+        schedule: tau by weight update, where a figure shows it.
     """
 
     title: str
@@ -134,13 +141,21 @@ class Panel:
     columns: tuple[int, ...] = ()
     published: Published = field(default_factory=dict)
     first: int = 0
-    accuracy: tuple[float, float] = (0.0, 1.0)
+    measure: str = "held-out accuracy"
+    limits: tuple[float | None, float | None] = (0.0, 1.0)
     switch: int = 0
+    schedule: Mapping[int, float] = field(default_factory=dict)
 
     def updates(self, row: MethodRow) -> list[int]:
         """Returns the updates at which a row is shown: SGD's own part as SGD alone."""
         start = self.first if row.method == "sgd" else max(self.first, self.switch)
         return [update for update in row.updates() if update >= start]
+
+
+def published_rows(rows: Sequence[MethodRow], published: Published) -> list[MethodRow]:
+    """Returns the paper's rows as runs of their own, as far as ours go; variants have none."""
+    reached = max((update for row in rows for update in row.updates()), default=0)
+    return [_published(row, published[row.name], reached) for row in rows if row.name in published]
 
 
 def centre(values: Sequence[float]) -> float | None:
@@ -200,6 +215,12 @@ def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Reco
         environments=tuple(sorted({_environment(record) for record in kept.values()})),
         paths=tuple(sorted({path for record in kept.values() for path in _paths(record)})),
     )
+
+
+def _published(row: MethodRow, accuracies: Mapping[int, float], reached: int) -> MethodRow:
+    curve = {update: one for update, one in accuracies.items() if update <= reached}
+    name = f"{row.name}-paper" if f"{row.name}-paper" in ROW_TITLES else row.name
+    return MethodRow(name, name, (), {0: curve}, {}, (), ())
 
 
 def _parted(differences: Sequence[Difference]) -> tuple[list[Difference], list[Difference]]:

@@ -174,7 +174,7 @@ def _bias(store: Store, protocol: Protocol) -> str:
 def _bias_cell(found: Mapping[str, float]) -> str:
     if not abs(found["deviation"]) < _EXPLODED:
         return "explodes"
-    return f"{found['bias']:+.3f} ± {found['bias_error']:.3f}, {found['deviation']:.2g}"
+    return f"{found['bias']:+.3f} (s.e. {found['bias_error']:.3f}), {found['deviation']:.2g}"
 
 
 def _costs(store: Store, protocol: Protocol) -> str:

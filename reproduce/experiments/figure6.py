@@ -15,6 +15,7 @@ from reproduce.protocols import (
     Panels,
     Training,
 )
+from reproduce.summary import ROW_TITLES
 
 NAME = "figure6"
 TITLE = "Figure 6"
@@ -28,11 +29,14 @@ def heat_regularization(samples: int) -> HeatRegularizationByRobbinsMonro:
 
 def protocol(training: Training, samples: Sequence[int]) -> Panels:
     """Returns a panel per method, a line per number of samples."""
+    sides = ", ".join(str(heat_regularization(s).steps) for s in samples)
     methods: dict[str, Callable[[int], Method]] = {
         "IS": lambda s: LocalEntropyByImportanceSampling(samples=s),
-        "HR, M = J = floor(sqrt(S))": heat_regularization,
-        "SGLD (noise=langevin, as printed)": lambda s: LocalEntropyBySGLD(samples=s),
-        "SGLD (noise=linear)": lambda s: LocalEntropyBySGLD(samples=s, **VARIANTS["sgld-linear"]),
+        f"HR, M = J = floor(sqrt(S)): {sides}": heat_regularization,
+        ROW_TITLES["sgld"]: lambda s: LocalEntropyBySGLD(samples=s),
+        ROW_TITLES["sgld-linear"]: lambda s: LocalEntropyBySGLD(
+            samples=s, **VARIANTS["sgld-linear"]
+        ),
     }
     return Panels(
         {

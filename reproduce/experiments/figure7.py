@@ -13,6 +13,7 @@ from reproduce.protocols import (
     Panels,
     Training,
 )
+from reproduce.summary import ROW_TITLES
 
 NAME = "figure7"
 TITLE = "Figure 7"
@@ -28,8 +29,10 @@ TAUS: Mapping[str, tuple[float, ...]] = {
 def protocol(training: Training, samples: int) -> Panels:
     """Returns a panel per method and interval, a line per tau."""
     methods: dict[str, Callable[[float], Method]] = {
-        "SGLD (langevin)": lambda tau: LocalEntropyBySGLD(tau, samples),
-        "SGLD (linear)": lambda tau: LocalEntropyBySGLD(tau, samples, **VARIANTS["sgld-linear"]),
+        ROW_TITLES["sgld"]: lambda tau: LocalEntropyBySGLD(tau, samples),
+        ROW_TITLES["sgld-linear"]: lambda tau: LocalEntropyBySGLD(
+            tau, samples, **VARIANTS["sgld-linear"]
+        ),
         "IS": lambda tau: LocalEntropyByImportanceSampling(tau, samples),
     }
     return Panels(
@@ -52,7 +55,6 @@ QUICK = protocol(
 _NOTES = (
     "The values of tau within the caption's intervals are not stated; shown are both ends and one "
     "between. Samples and updates are those of Section 6.2.",
-    "SGLD above is the noise as printed, SGLD in the middle the other reading of it.",
 )
 
 jobs = panels.jobs

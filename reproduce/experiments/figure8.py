@@ -1,6 +1,7 @@
 """Figure 8: SGLD with tau held and with tau scoped, beside SGD (Section 6.5.1)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from reproduce.experiments import panels
@@ -12,9 +13,13 @@ from reproduce.protocols import (
     Panels,
     Training,
 )
+from reproduce.summary import Panel
 
 NAME = "figure8"
 TITLE = "Figure 8"
+
+_EVERY = 10
+"""Weight updates between two points of a schedule as it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,23 @@ _NOTES = (
     "0.0105; the caption has 1.5 -> 0.001.",
     "Reading R11: 0.01 -> 1.5, whose constants are not stated, is tau0 = 0.01 and "
     "tau1 = -0.00997, which ends at 1.48.",
-    "SGD has the colour that it has in all figures; the caption has it in blue.",
+    "SGD has the colour that it has in all figures; the caption has it in blue. τ(k) stands below "
+    "each panel.",
 )
+
+
+def views(shown: Sequence[Panel]) -> list[Panel]:
+    """Returns the panels, each with its schedule of tau."""
+    return [
+        replace(
+            one, schedule={k: SCOPINGS[one.title].at(k) for k in range(0, max(one.columns), _EVERY)}
+        )
+        for one in shown
+    ]
+
 
 jobs = panels.jobs
 recorded = panels.recorded
-render = partial(panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES))
+render = partial(
+    panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES), views=views
+)

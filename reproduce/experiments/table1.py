@@ -10,7 +10,7 @@ from reproduce.figures import curves
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Case, Comparison
 from reproduce.records import Record
 from reproduce.runner import Job
-from reproduce.summary import Budget, Panel, summarise
+from reproduce.summary import Budget, Panel, published_rows, summarise
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -67,8 +67,12 @@ def render(
     frame = tables.accuracy_frame(rows, paper.TABLE1, comparison, budget)
     written = tables.write(text, frame, output / f"{NAME}{budget.suffix}")
     if any(row.curves for row in rows):
-        panel = Panel("training from random initial weights", rows, published=paper.TABLE1)
-        written += curves.draw("Figure 4", [panel], budget, figures / f"figure4{budget.suffix}")
+        shown = [
+            Panel("ours, from random initial weights", rows),
+            Panel("the paper's Table 1, one run", published_rows(rows, paper.TABLE1)),
+        ]
+        stem = figures / f"figure4{budget.suffix}"
+        written += curves.draw("Figure 4", shown, budget, stem, columns=2)
     return text, written
 
 

@@ -12,7 +12,7 @@ from reproduce import checks, paper, tables
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
 from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
-from reproduce.summary import TITLES
+from reproduce.summary import ROW_TITLES, TITLES
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -203,7 +203,7 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
     header += ["paper's seconds", "paper's ratio"]
     cells = [
         [
-            TITLES[line.method],
+            ROW_TITLES[line.method],
             "-" if line.method == "sgd" else line.kernels,
             _number(line.seconds, ".4f"),
             _number(ratio(line, lines), ",.0f"),

@@ -20,7 +20,7 @@ _TITLES = {
 }
 # Heat regularization seeks the mode, local entropy the mean.
 _COLOURS = {"mode_seeking": style.COLOURS["hr"], "mean_seeking": style.COLOURS["sgld"]}
-_LABELS = (r"best Gaussian $\varphi_m$", "the other local minimiser")
+_LABELS = (r"best $N(m, {tau:g})$, its variance fixed", "the other local minimiser")
 _DASHES: tuple[Literal["-"], Literal["--"]] = ("-", "--")
 _MARKERS = ("o", "s")
 _HEADROOM = 4.0
@@ -37,7 +37,7 @@ def draw(record: Record, stem: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    result = record.result
+    result, tau = record.result, record.run.configuration["tau"]
     figure = style.new_figure(width=5.5, height=4.1)
     with style.settings():
         panels = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(1.4, 1))
@@ -52,7 +52,7 @@ def draw(record: Record, stem: Path) -> list[Path]:
         panels[1, 0].set_ylim(0, _HEADROOM * _highest(result))
         panels[0, 0].set_ylim(0, None)
         figure.legend(
-            handles=_handles(), loc="outside lower center", ncols=3, fontsize=8, handlelength=3
+            handles=_handles(tau), loc="outside lower center", ncols=3, fontsize=8, handlelength=3
         )
     values = stem.with_name(stem.name + ".csv")
     tables.write_text(values, _plotted(result).to_csv(index=False, lineterminator="\n"))
@@ -83,7 +83,7 @@ def _highest(result: Mapping[str, Any]) -> float:
     return max(one["divergence"] for name in _TITLES for one in _kept(result, name))
 
 
-def _handles() -> list[Artist]:
+def _handles(tau: float) -> list[Artist]:
     lines = [
         Line2D(
             [],
@@ -93,7 +93,7 @@ def _handles() -> list[Artist]:
             marker=_MARKERS[place],
             markersize=5,
             markerfacecolor="black" if place == 0 else "white",
-            label=label,
+            label=label.format(tau=tau),
         )
         for place, label in enumerate(_LABELS)
     ]

@@ -25,6 +25,9 @@ _COLOURS = {"f": "0.2", "local_entropy": style.COLOURS["sgld"], "heat": style.CO
 _DASHES = {"f": "-", "local_entropy": "--", "heat": "-."}
 _COLOUR_MAP = "cividis"
 _LEVELS = 14
+_FEW = 4
+"""So many minima can have their depths beside them."""
+
 _MINIMUM: dict[str, Any] = {
     "marker": "o",
     "linestyle": "none",
@@ -32,6 +35,14 @@ _MINIMUM: dict[str, Any] = {
     "markerfacecolor": "white",
     "markeredgecolor": "black",
     "markeredgewidth": 0.7,
+}
+_DEPTH: dict[str, Any] = {
+    "xytext": (0, 10),
+    "textcoords": "offset points",
+    "ha": "center",
+    "color": "white",
+    "fontsize": 7,
+    "bbox": {"facecolor": "black", "alpha": 0.6, "pad": 1, "linewidth": 0},
 }
 _DEEPEST = _MINIMUM | {"marker": "*", "markersize": 10}
 
@@ -50,7 +61,7 @@ def draw(name: str, record: Record, stem: Path) -> list[Path]:
     settings, result = record.run.configuration, record.result
     shown = ("f", settings["regularization"])
     maps = {each: np.array(result["maps"][each]) for each in shown}
-    figure = style.new_figure(width=5.5, height=5.3)
+    figure = style.new_figure(width=5.5, height=5.6)
     with style.settings():
         panels = figure.subplot_mosaic([["f", "map"], ["cut", "cut"]], height_ratios=(1.35, 1))
         limits = _limits(maps)
@@ -65,7 +76,7 @@ def draw(name: str, record: Record, stem: Path) -> list[Path]:
         _cut(panels["cut"], result["cut"], shown[1], settings["tau"])
         handles = panels["f"].get_legend_handles_labels()[0]
         handles += panels["cut"].get_legend_handles_labels()[0]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
+        figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     values = stem.with_name(stem.name + ".csv")
     tables.write_text(values, _plotted(result, shown).to_csv(index=False, lineterminator="\n"))
     return [*style.save(figure, stem), values]
@@ -105,9 +116,14 @@ def _title(key: str, name: str) -> str:
 
 
 def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:
-    x, y, _ = np.array(minima[name]).T
-    axes.plot(x[1:], y[1:], label="local minimum", **_MINIMUM)
-    axes.plot(x[:1], y[:1], label="deepest minimum", **_DEEPEST)
+    x, y, depth = np.array(minima[name]).T
+    are_few = max(map(len, minima.values())) <= _FEW
+    others, deepest = (", above the deepest by", ", its value") if are_few else ("", "")
+    axes.plot(x[1:], y[1:], label=f"local minimum{others}", **_MINIMUM)
+    axes.plot(x[:1], y[:1], label=f"deepest minimum{deepest}", **_DEEPEST)
+    for at in range(len(depth) if are_few else 0):
+        text = f"${depth[0]:.2f}$" if at == 0 else f"${depth[at] - depth[0]:+.2f}$"
+        axes.annotate(text, (x[at], y[at]), **_DEPTH)
 
 
 def _trace(axes: Axes, cut: Any) -> None:

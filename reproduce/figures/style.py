@@ -7,16 +7,29 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from reproduce import storage
 
-COLOURS = {"sgd": "#d62728", "sgld": "#1f4fd8", "hr": "#1a8a3a", "is": "#000000"}
-"""The paper's: SGD red, SGLD blue, HR green, IS black."""
+COLOURS = {"sgd": "#d55e00", "sgld": "#0072b2", "hr": "#009e73", "is": "#000000"}
+"""The paper's, SGD red, SGLD blue, HR green, IS black, in Okabe and Ito's hues for all eyes."""
 
-_PALEST = 0.6
-_DASHES: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 1.2)), "-")
+ROWS: dict[str, tuple[Any, str]] = {
+    "sgd": ("-", "o"),
+    "is": ((0, (6, 1.5)), "s"),
+    "sgld": ((0, (5, 1.2, 1, 1.2)), "^"),
+    "hr": ((0, (1.2, 1)), "v"),
+    "sgld-linear": ((0, (2.5, 1.2)), "D"),
+    "sgld-paper": ((0, (7, 1.2, 2, 1.2)), "X"),
+}
+"""How the line of each of Table 1's rows is dashed, and its marker."""
+
+_LEVELS: list[tuple[Any, str]] = list(
+    zip(("-", (0, (4, 1.2)), (0, (1.2, 1))) * 3, "osDv^PX<>", strict=True)
+)
+_LIGHTEST = 0.78
+_LINE = {"linewidth": 1.4, "markersize": 5.0, "markeredgecolor": "white", "markeredgewidth": 0.5}
 
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -29,27 +42,24 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def line(row: str, level: int = 0, levels: int = 1) -> dict[str, Any]:
-    """Returns the look of a row's line.
+def line(row: str) -> dict[str, Any]:
+    """Returns the look of a row of Table 1: its method's colour, dashes and a marker of its own."""
+    return _look(COLOURS[row.partition("-")[0]], *ROWS[row])
 
-    A variant of a method is dashed. Several lines of one row, as for several values of tau, go
-    from pale and dotted to the row's own colour and drawn through.
+
+def level(which: int, among: int) -> dict[str, Any]:
+    """Returns the look of one of several values, from light to dark.
 
     Args:
-        row: Table 1's row.
-        level: Which of the lines, from 0 on.
-        levels: How many lines there are.
+        which: The value's place, from 0 on.
+        among: How many values there are.
     """
-    method, _, variant = row.partition("-")
-    if levels == 1:
-        dashes: Any = "--" if variant else "-"
-        return {"color": COLOURS[method], "linestyle": dashes, "linewidth": 1.4}
-    paleness = _PALEST * (1 - level / (levels - 1))
-    return {
-        "color": _mixed_with_white(COLOURS[method], paleness),
-        "linestyle": _DASHES[round(level * (len(_DASHES) - 1) / (levels - 1))],
-        "linewidth": 1.2 + 0.4 * level / (levels - 1),
-    }
+    share = _LIGHTEST * (1 - which / max(1, among - 1))
+    return _look(to_hex(mpl.colormaps["viridis"](share)), *_LEVELS[which % len(_LEVELS)])
+
+
+def _look(colour: str, dashes: Any, marker: str) -> dict[str, Any]:
+    return {"color": colour, "linestyle": dashes, "marker": marker} | _LINE
 
 
 def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
@@ -71,11 +81,6 @@ def save(figure: Figure, stem: Path) -> list[Path]:
 def settings() -> Any:
     """Returns the context in which axes are made and drawn on."""
     return mpl.style.context(["default", _SETTINGS])
-
-
-def _mixed_with_white(colour: str, share: float) -> str:
-    red, green, blue = (part + share * (1 - part) for part in to_rgb(colour))
-    return to_hex((red, green, blue))
 
 
 def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> Path:

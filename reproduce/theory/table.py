@@ -8,13 +8,11 @@ from typing import Any
 import pandas as pd
 
 from reproduce.records import Record
+from reproduce.summary import ROW_TITLES
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
 from reproduce.theory.protocol import (
-    IMPORTANCE,
     KERNELS,
     ROBBINS_MONRO,
-    SGLD,
-    SGLD_LINEAR,
     Theory,
 )
 from reproduce.theory.statement import MISSING, Statement
@@ -31,13 +29,6 @@ _SECTIONS: Mapping[str, Sequence[Statement]] = {
     MINIBATCHES_SECTION: MINIBATCHES,
 }
 _ESTIMATED = "Monotone updates where the mean is estimated"
-
-_TITLES: Mapping[str, str] = {
-    SGLD: "SGLD (noise as printed)",
-    SGLD_LINEAR: "SGLD (linear noise)",
-    IMPORTANCE: "IS",
-    ROBBINS_MONRO: "HR",
-}
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> S
     always = min(per_run) == 1
     return StatementRow(
         _ESTIMATED,
-        f"{_TITLES[kernel]}, {samples} samples: share of updates at which {value} did not rise "
+        f"{ROW_TITLES[kernel]}, {samples} samples: share of updates at which {value} did not rise "
         f"({each})",
         "Sections 3.2, 4.2, 5",
         mean(per_run),
@@ -183,7 +174,7 @@ def _number(line: StatementRow) -> str:
     if line.measured is None:
         return MISSING
     if line.error is not None:
-        return f"{line.measured:.3f} ± {line.error:.3f}"
+        return f"{line.measured:.3f} (s.e. {line.error:.3f})"
     return f"{line.measured:.2g}"
 
 
@@ -197,10 +188,10 @@ def _notes(theory: Theory, ran_on: Sequence[str]) -> str:
         f"Battery of the exact rows: {sites}. Each number is the worst over so many places.",
         "Both sides of every equation are computed from their definitions by quadrature in "
         "float64; gradients on the left sides are finite differences of values.",
-        f"Estimated means: τ = {estimation.tau:g}, {estimation.steps} updates, ± one standard "
+        f"Estimated means: τ = {estimation.tau:g}, {estimation.steps} updates, s.e. the standard "
         "error over repetitions; SGLD with temperatures 1 / (1000 + j) and a persistent chain, HR "
         "with M = J = floor(sqrt S). Exact means give a share of 1.",
-        "A share says nothing of how far an update goes: short chains, SGLD's with linear noise "
+        "A share says nothing of how far an update goes: short chains, SGLD's with noise=linear "
         "and HR's most of all, end near where they start.",
         "Landscapes here have one dimension: the noise of an estimated mean grows with the square "
         "root of the dimension.",

@@ -43,7 +43,12 @@ def test_summarise_keeps_executions_apart_and_says_which_path_ran() -> None:
 
 def test_title_of_a_variant_names_its_reading() -> None:
     titles = [row.title for row in summarise([], TABLE1, ())]
-    assert titles == ["SGD", "IS", "SGLD", "HR", "SGLD (noise=linear)"]
+    assert titles == ["SGD", "IS", "SGLD (as printed)", "HR", "SGLD (noise=linear)"]
+
+
+def test_title_is_the_reading_that_was_run() -> None:
+    chosen = readings.choose(TABLE1.with_methods(("sgld",)), {"noise": "linear"})
+    assert [row.title for row in summarise([], chosen, ())] == ["SGLD (noise=linear)"]
 
 
 def test_centre_and_spread() -> None:

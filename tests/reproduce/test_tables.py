@@ -60,7 +60,10 @@ def test_markdown_names_the_reading_of_each_row() -> None:
         "R1: standard deviation of Algorithm 3's noise: eps_j (noise=linear; sgld-linear)" in text
     )
     assert "(persistent=true; sgld sgld-linear)" in text
-    assert "SGLD: noise in 6,010-6,210 of 159,010 dimensions, loop compiled by XLA" in text
+    assert (
+        "SGLD (as printed): noise in 6,010-6,210 of 159,010 dimensions, loop compiled by XLA"
+        in text
+    )
 
 
 def test_frame_is_written_beside_the_markdown(tmp_path: Path) -> None:

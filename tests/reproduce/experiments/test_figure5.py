@@ -26,15 +26,29 @@ def test_methods_are_table_1s_but_for_the_step_sizes() -> None:
     assert all(getattr(one, "tau", 0.01) == 0.01 for one in COMPARISON.methods.values())
 
 
-def test_views_show_the_whole_and_the_switch_from_close() -> None:
-    updates = {0: 0.1, 2000: 0.8, 2900: 0.85, 2990: 0.85, 3000: 0.9, 3500: 0.91}
-    records = [record(COMPARISON, row, 0, updates) for row in ("sgd", "is")]
-    rows = summarise(records, COMPARISON, (0,))
+def test_views_show_the_whole_and_differences_on_the_same_seed() -> None:
+    sgd = {0: {0: 0.1, 2990: 0.85, 3000: 0.9, 3500: 0.95}, 1: {3000: 0.8, 3500: 0.7}}
+    importance = {0: {3000: 0.9, 3500: 0.91}, 1: {3000: 0.8, 3500: 0.76}}
+    records = [
+        record(COMPARISON, row, seed, curve)
+        for row, curves in (("sgd", sgd), ("is", importance))
+        for seed, curve in curves.items()
+    ]
+    rows = summarise(records, COMPARISON, (0, 1))
     panel = Panel("one", rows, columns=COMPARISON.training.columns, switch=3000)
-    whole, closer, closest = figure5.views([panel])
+    whole, differences, near = figure5.views([panel])
     assert whole == panel
-    assert (closer.first, closer.switch, closer.accuracy) == (2900, 3000, (0.0, 1.0))
-    assert closest.accuracy == pytest.approx((0.84, 0.96))
-    # Before the switch there is SGD only, and it is drawn as such.
-    assert [whole.updates(row) for row in rows[:2]] == [list(updates), [3000, 3500]]
-    assert [closer.updates(row) for row in rows[:2]] == [[2900, 2990, 3000, 3500], [3000, 3500]]
+    assert whole.updates(rows[0]) == [0, 2990, 3000, 3500]
+    control, own, *_ = differences.rows
+    assert control.curves == {seed: {3000: 0.0, 3500: 0.0} for seed in (0, 1)}
+    assert own.curves[0] == pytest.approx({3000: 0.0, 3500: -0.04})
+    assert own.curves[1] == pytest.approx({3000: 0.0, 3500: 0.06})
+    assert (differences.first, differences.limits) == (3000, (None, None))
+    assert near.rows == differences.rows
+    assert near.limits == (-0.04, 0.04)
+
+
+def test_seed_without_sgd_has_no_difference() -> None:
+    records = [record(COMPARISON, "is", 0, {3000: 0.9})]
+    panel = Panel("one", summarise(records, COMPARISON, (0,)), switch=3000)
+    assert figure5.views([panel])[1].rows[1].curves == {0: {}}

@@ -4,6 +4,7 @@ import lerh_tf
 from reproduce import methods
 from reproduce.experiments import figure8
 from reproduce.protocols import TABLE1, LocalEntropyBySGLD
+from reproduce.summary import Panel, summarise
 
 LAST = TABLE1.training.updates - 1
 
@@ -41,6 +42,14 @@ def test_every_panel_has_sgd_and_both_readings_of_the_noise() -> None:
         assert panel.training == TABLE1.training
     held = figure8.PROTOCOL.panels["τ = 0.01"].methods
     assert all(held[row] == TABLE1.methods[row] for row in held)
+
+
+def test_each_panel_shows_its_schedule() -> None:
+    rows = summarise([], TABLE1, ())
+    (shown,) = figure8.views([Panel("τ: 1.5 → 0.01", rows, columns=(100, 500))])
+    assert list(shown.schedule)[-1] < 500
+    assert shown.schedule[0] == 1.5
+    assert shown.schedule[490] == pytest.approx(1.5 / 1.01**490)
 
 
 def test_optimizer_scopes_tau() -> None:

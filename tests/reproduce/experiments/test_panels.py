@@ -132,21 +132,43 @@ def test_render_shows_what_diverged_and_what_is_missing(
 ) -> None:
     text, _ = _render(tmp_path, _records())
     assert "left, S = 2: 2 of 2 runs; diverged: seed 1 at update 3" in text
-    assert "right, SGLD: 1 of 2 runs; missing: seed 1" in text
+    assert "right, SGLD (as printed): 1 of 2 runs; missing: seed 1" in text
     left, right = drawn[0].axes
     crosses = [
         np.asarray(line.get_xydata()).tolist() for line in left.lines if line.get_marker() == "x"
     ]
     assert crosses == [[[2.0, 0.3]]]
-    legends = []
-    for axes in (left, right):
-        legend = axes.get_legend()
-        assert legend is not None
-        legends.append([entry.get_text() for entry in legend.get_texts()])
-    assert legends == [
-        ["S = 2, 1 of 2 diverged", "S = 3, 1 of 2 missing"],
-        ["SGLD, 1 of 2 missing"],
+    assert [axes.texts[0].get_text() for axes in (left, right)] == [
+        "S = 2: 1 of 2 diverged\nS = 3: 1 of 2 missing",
+        "SGLD (as printed): 1 of 2 missing",
     ]
+
+
+def test_one_legend_names_what_looks_alike_in_all_panels(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    _render(tmp_path, _records())
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "S = 2",
+        "S = 3",
+        "SGLD (as printed)",
+    ]
+    left, right = drawn[0].axes
+    assert (left.get_ylabel(), right.get_ylabel()) == ("held-out accuracy", "")
+    records = [
+        record(panel, name, 0, {0: 0.1, 6: 0.2})
+        for panel in figure7.QUICK.panels.values()
+        for name in panel.methods
+    ]
+    figure7.render(records, figure7.QUICK, None, "auto", tmp_path, tmp_path)
+    looks: dict[str, set[str]] = {}
+    for axes in drawn[1].axes:
+        for line in axes.lines:
+            look = f"{line.get_color()} {line.get_marker()} {line.get_linestyle()}"
+            looks.setdefault(str(line.get_label()), set()).add(look)
+    assert list(looks) == [f"τ = {tau:g}" for tau in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1)]
+    assert all(len(look) == 1 for look in looks.values())
 
 
 def test_render_of_another_budget_says_so(tmp_path: Path, drawn: list[Figure]) -> None:

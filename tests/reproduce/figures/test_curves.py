@@ -1,3 +1,4 @@
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -8,7 +9,7 @@ from matplotlib.colors import to_rgb
 from reproduce import paper
 from reproduce.figures import curves, style
 from reproduce.protocols import QUICK_TABLE1, TABLE1
-from reproduce.summary import Budget, Panel, summarise
+from reproduce.summary import Budget, Panel, published_rows, summarise
 from tests.reproduce._examples import record
 
 
@@ -17,7 +18,7 @@ def _panel() -> Panel:
         record(TABLE1, "sgd", 0, {0: 0.1, 100: 0.6, 200: 0.7}),
         record(TABLE1, "sgd", 1, {0: 0.1, 100: 0.8}, diverged_at=150),
     ]
-    return Panel("one", summarise(records, TABLE1, (0, 1)), published=paper.TABLE1)
+    return Panel("one", summarise(records, TABLE1, (0, 1)))
 
 
 def test_draw_writes_both_kinds_and_the_plotted_values(tmp_path: Path) -> None:
@@ -45,13 +46,27 @@ def test_line_colours_are_the_papers() -> None:
     )
     assert [max(range(3), key=colour.__getitem__) for colour in (red, green, blue)] == [0, 1, 2]
     assert black == (0, 0, 0)
-    assert style.line("sgld-linear") == style.line("sgld") | {"linestyle": "--"}
+    assert style.line("sgld-linear")["color"] == style.line("sgld")["color"]
 
 
-def test_lines_of_one_row_differ_in_grey_and_dashes() -> None:
-    for row in ("is", "sgld", "sgld-linear", "hr"):
-        lines = [style.line(row, level, 3) for level in range(3)]
-        lightness = [sum(to_rgb(line["color"])) for line in lines]
-        assert lightness == sorted(lightness, reverse=True)
-        assert len({str(line["linestyle"]) for line in lines}) == len(set(lightness)) == 3
-        assert to_rgb(lines[-1]["color"]) == to_rgb(style.line(row)["color"])
+def test_each_row_has_a_marker_and_dashes_of_its_own() -> None:
+    looks = [style.line(row) for row in style.ROWS]
+    for part in ("marker", "linestyle"):
+        assert len({str(look[part]) for look in looks}) == len(style.ROWS)
+
+
+def test_values_go_from_light_to_dark_with_a_marker_each() -> None:
+    looks = [style.level(which, 7) for which in range(7)]
+    lightness = [sum(to_rgb(look["color"])) for look in looks]
+    assert lightness == sorted(lightness, reverse=True)
+    assert len({look["marker"] for look in looks}) == 7
+    # Light, but not so that it could be overlooked on white.
+    assert lightness[0] < 2.0
+    assert all(one["linestyle"] != other["linestyle"] for one, other in pairwise(looks))
+
+
+def test_papers_rows_are_runs_of_their_own_as_far_as_ours_go() -> None:
+    rows = published_rows(_panel().rows, paper.TABLE1)
+    assert [row.title for row in rows] == ["SGD", "IS", "SGLD (the paper's row)", "HR"]
+    assert rows[0].curves == {0: {100: 0.75, 200: 0.80}}
+    assert all(not row.missing and not row.diverged for row in rows)
