@@ -1,0 +1,46 @@
+"""Entropy-SGD's update, against NumPy on the same noise."""
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from examples.map.entropy_sgd import EntropySGD
+from lerh_tf import Estimate, LossFunction, PhiloxNoise
+
+X = np.array([1.0, -0.5])
+A = np.array([2.0, 0.5])
+KERNEL = EntropySGD(gamma=0.2, step_size=0.1, momentum=0.9)
+
+
+def found(update: int, kernel: EntropySGD = KERNEL) -> npt.NDArray[np.float64]:
+    """Returns mu - x of a quadratic at one weight update."""
+    x = [tf.constant(X)]
+    noise = PhiloxNoise(0, tf.constant(0, tf.int64), x)
+    loss = LossFunction(lambda w: tf.reduce_sum(A * w[0] ** 2) / 2.0, 1)
+    result: Estimate = kernel(loss, x, tf.constant(1.0, tf.float64), noise, (), update)
+    assert bool(result.is_valid)
+    return result.displacement[0].numpy()
+
+
+def by_hand(update: int, momentum: float = 0.9) -> npt.NDArray[np.float64]:
+    """Returns mu - x as the paper's Algorithm 1 with Nesterov's momentum has it."""
+    noise = PhiloxNoise(0, tf.constant(0, tf.int64), [tf.constant(X)])
+    drawn = noise(tf.constant(0, tf.int64), 20)[0].numpy()
+    gamma = 0.2 * 1.001**update
+    state, velocity, mean = X.copy(), np.zeros(2), X.copy()
+    for z in drawn:
+        gradient = A * (state + momentum * velocity) - gamma * (X - state)
+        velocity = momentum * velocity - 0.1 * gradient
+        state = state + velocity + np.sqrt(0.1) * 1e-4 * z
+        mean = 0.25 * mean + 0.75 * state
+    return mean - X
+
+
+def test_the_update_is_the_papers() -> None:
+    np.testing.assert_allclose(found(0), by_hand(0), rtol=1e-12)
+    assert not np.allclose(found(0), by_hand(0, momentum=0.0), rtol=0.01)
+
+
+def test_gamma_is_scoped() -> None:
+    np.testing.assert_allclose(found(1000), by_hand(1000), rtol=1e-12)
+    assert not np.allclose(found(1000), by_hand(0), rtol=0.01)
