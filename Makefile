@@ -33,7 +33,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
     section61 estimators figures claims verify reference benchmark peers networks test check docs docs-check \
-    venv wheel dist clean stale
+    venv dist clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
@@ -111,18 +111,15 @@ docs-check: ## Open each page of the built site in headless Chromium, which has 
 
 venv: $(INSTALLED) ## Make or renew the environment in .venv.
 
-wheel: $(INSTALLED) ## Build the wheel into dist/.
-	@rm -rf build
-	$(RUN) -m pip wheel -qq --no-deps --wheel-dir dist .
-
-dist: ## Build and check what a release uploads, into dist/, in .venv-docs.
+dist: ## Build and check a release's sdist and wheel, into dist/, in .venv-docs.
 	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release
 	@rm -rf build dist
 	$(DOCS)/bin/python -m build --quiet
 	$(DOCS)/bin/python -m twine check --strict dist/*
 
 clean: ## Remove the environment, caches and builds; results and prepared data stay.
-	rm -rf $(VENV) $(PEERS) $(DOCS) docs/_build docs/gallery build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(DOCS) docs/_build docs/gallery build dist *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two at a time would spoil each other's installation: the second waits, and then finds it done.

@@ -12,8 +12,8 @@ NEEDS = (
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def faults(page: Any, path: Path, pictures: Path | None) -> list[str]:
-    """What is wrong with one page as the browser shows it."""
+def faults(page: Any, path: Path, picture: Path | None) -> list[str]:
+    """What is wrong with one page as the browser shows it, which `picture` keeps."""
     found: list[str] = []
     page.on("request", lambda request: _note(found, request.url))
     page.on("requestfailed", lambda request: found.append(f"cannot get {request.url}"))
@@ -30,8 +30,8 @@ def faults(page: Any, path: Path, pictures: Path | None) -> list[str]:
     width = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
     if width > 0:
         found.append(f"is {width} pixels wider than the window")
-    if pictures is not None:
-        page.screenshot(path=pictures / f"{path.stem}.png", full_page=True)
+    if picture is not None:
+        page.screenshot(path=picture, full_page=True)
     return found
 
 
@@ -62,9 +62,11 @@ def main() -> int:
             executable_path=browser_path, args=["--no-sandbox"], timeout=60_000
         )
         for path in pages:
+            name = path.relative_to(site)
+            picture = pictures and pictures / f"{'-'.join(name.with_suffix('').parts)}.png"
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            for fault in faults(page, path, pictures):
-                print(f"{path.relative_to(site)}: {fault}")
+            for fault in faults(page, path, picture):
+                print(f"{name}: {fault}", flush=True)
                 count += 1
             page.close()
         browser.close()

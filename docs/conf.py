@@ -1,7 +1,9 @@
-"""The site's settings. `make docs` builds it; `docs/README.md` says how it is put together."""
+"""The site's settings. `make docs` builds it; CONTRIBUTING.md says how."""
 
 import importlib.util
+import itertools
 import os
+import re
 from collections.abc import Iterator
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -25,7 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_proof",
 ]
-exclude_patterns = ["README.md", "_build", "tutorials"]
+exclude_patterns = ["_build", "tutorials"]
 
 # Single backticks in docstrings: a link where the name is a public one, code where not.
 default_role = "py:obj"
@@ -83,21 +85,38 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 
+# What a formula of a docstring may spell.
+FORMULA = set("tau eps eta exp sum prod grad sqrt log mean start from".split())
+
+
 def as_restructured_text(lines: list[str]) -> Iterator[str]:
-    """Docstrings in the house's style: |m - x| is a norm, and an indented block is code."""
-    previous, is_after_blank = "", False
-    for line in lines:
-        if line.strip():
-            if is_after_blank and previous.strip() and _indent(line) > _indent(previous):
-                yield from (" " * _indent(previous) + "::", "")
-            previous = line
-        is_after_blank = not line.strip()
-        parts = line.split("`")
-        yield "`".join(part if i % 2 else _escaped(part) for i, part in enumerate(parts))
+    """Docstrings in the house's style.
+
+    |m - x| is a norm, an indented block is code, and formulas keep their lines.
+    """
+    previous = ""
+    for is_blank, group in itertools.groupby(lines, key=lambda line: not line.strip()):
+        paragraph = list(group)
+        if is_blank:
+            yield from paragraph
+            continue
+        if previous and _indent(paragraph[0]) > _indent(previous):
+            yield from (" " * _indent(previous) + "::", "")
+        bar = "| " if all(map(_is_formula, paragraph)) else ""
+        yield from (bar + _escaped(line) for line in paragraph)
+        previous = paragraph[-1]
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", r"\|").replace(", *", r", \*")
+def _is_formula(line: str) -> bool:
+    words = set(re.findall(r"[A-Za-z]{3,}", re.sub("`.*?`", "", line)))
+    return _indent(line) == 0 and bool(re.search(r" (=|~|<-) ", line)) and words <= FORMULA
+
+
+def _escaped(line: str) -> str:
+    """What is not between backticks, with the signs escaped that mean something else."""
+    parts = line.split("`")
+    parts[::2] = [part.replace("|", r"\|").replace(", *", r", \*") for part in parts[::2]]
+    return "`".join(parts)
 
 
 def _indent(line: str) -> int:
