@@ -32,12 +32,12 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 estimators figures claims verify reference benchmark peers networks test check docs docs-check \
-    venv dist clean stale
+    section61 readings estimators figures report report-check verify reference benchmark peers networks \
+    test check docs docs-check venv dist clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 # What `make check` tests: one step against the oracles or by hand, for each part.
 CORE := tests/test_arrows.py tests/lerh_tf/exact/test_subspace.py tests/lerh_tf/loss/test_objective.py \
@@ -50,7 +50,7 @@ CORE := tests/test_arrows.py tests/lerh_tf/exact/test_subspace.py tests/lerh_tf/
 # What trains or measures: seeds, runs at a time, and the small budget of QUICK=1.
 MAKING = $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(QUICK),--quick) $(ARGS)
 
-all: $(INSTALLED) ## Make everything below up to the claims, as far as it is not made yet.
+all: $(INSTALLED) ## Make everything below but the readings and estimators, as far as not made yet.
 theory: $(INSTALLED) ## Measure the theorems, statement by statement.
 table1: $(INSTALLED) ## Train on MNIST by every method, print Table 1, draw Figure 4.
 figure4: $(INSTALLED) ## The same as table1.
@@ -59,8 +59,9 @@ figure6: $(INSTALLED) ## Train with 10, 100 and 1000 samples per weight update.
 figure7: $(INSTALLED) ## Train the small network at small to large tau.
 figure8: $(INSTALLED) ## Train with constant and scoped tau.
 section61: $(INSTALLED) ## Train both networks for 5 epochs by SGD.
+readings: $(INSTALLED) ## Train under other readings of the text: hours per seed.
 estimators: $(INSTALLED) ## Compare the estimators of the mean, train with accurate means.
-all theory table1 figure4 figure5 figure6 figure7 figure8 section61 estimators:
+all theory table1 figure4 figure5 figure6 figure7 figure8 section61 readings estimators:
 	$(RUN) -m reproduce $@ $(MAKING)
 
 table2: $(INSTALLED) ## Time a weight update of every method, one run at a time.
@@ -70,9 +71,13 @@ figure1: $(INSTALLED) ## Draw Figure 1: local entropy of a toy landscape.
 figure2: $(INSTALLED) ## Draw Figure 2: heat regularization of a toy landscape.
 figure3: $(INSTALLED) ## Draw Figure 3: mean-seeking and mode-seeking Gaussians.
 figures: $(INSTALLED) ## Draw every table and figure, by the reference run where no records are.
-claims: $(INSTALLED) ## Say, claim by claim, what holds, by the reference run likewise.
-figure1 figure2 figure3 figures claims:
+report: $(INSTALLED) ## Draw everything and write what holds on one page, results/report.html.
+figure1 figure2 figure3 figures report:
 	$(RUN) -m reproduce $@ $(ARGS)
+
+report-check: report ## Open the page in headless Chromium, which has to be there: light, dark, phone.
+	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release
+	$(DOCS)/bin/python -m tests.report_check results/report.html results/pictures
 
 verify: $(INSTALLED) ## Recompute a part of the committed reference run and compare.
 	$(RUN) -m reproduce verify $(if $(JOBS),--jobs $(JOBS)) $(ARGS)

@@ -188,7 +188,10 @@ def make_all(
     code = make(jobs_of, threads, workers, output, console, data)
     timing = table2.QUICK if quick else table2.PROTOCOL
     timed, _ = time_updates(timing, threads, output, data_dir, console)
-    return max(code, timed, _draw([_own(output, console)], output, figures, console))
+    own = [_own(output, console)]
+    drawn = _draw(own, output, figures, console)
+    _tell([drawing.judge(own, output, figures)[1]], console)
+    return max(code, timed, drawn)
 
 
 def draw_figures(output: Path, figures: Path, console: Console) -> int:
@@ -205,15 +208,18 @@ def draw_figures(output: Path, figures: Path, console: Console) -> int:
     return _draw(drawing.sources(output, console.print), output, figures, console)
 
 
-def judge_claims(output: Path, console: Console) -> str:
-    """Writes what holds, claim by claim, and returns it.
+def report(output: Path, figures: Path, console: Console) -> str:
+    """Draws every table and figure, writes what holds on one page, and returns its conclusion.
 
     Args:
-        output: Folder of the records and the report; what has none there is judged by the
+        output: Folder of the records and the page; what has no records there is judged by the
             reference run.
+        figures: Folder of the figures.
         console: Where is said by which records.
     """
-    text, drawn = drawing.judge(drawing.sources(output, console.print), output)
+    draw_figures(output, figures, console)
+    among = drawing.sources(output, console.print)
+    text, drawn = drawing.judge(among, output, figures)
     _tell([drawn], console)
     return text
 
@@ -273,7 +279,6 @@ def _draw(among: Sequence[RecordSource], output: Path, figures: Path, console: C
             "`reproduce table1` those of Table 1 and Figure 4"
         )
         return FAILED
-    drawn.append(drawing.judge(among, output)[1])
     tables.write_text(output / drawing.LISTING, drawing.listing(drawn))
     _tell(drawn, console)
     _report([output / drawing.LISTING], console)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from reproduce import claims, verification
+from reproduce import report, verification
 from reproduce.experiments import gaussians, landscapes, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.registry import TRAINING
@@ -175,15 +175,15 @@ def draw(
     return drawn
 
 
-def judge(among: Sequence[RecordSource], output: Path) -> tuple[str, Drawn]:
+def judge(among: Sequence[RecordSource], output: Path, figures: Path) -> tuple[str, Drawn]:
     """Writes what holds, claim by claim, each from one source alone.
 
     Returns:
-        The report as Markdown, and what was written.
+        The conclusion in plain words, and what was written.
     """
     stores = {source.name: source.store for source in among}
-    text, used, written = claims.render(stores, output)
-    return text, Drawn("claims", " and ".join(used) or "no records", written)
+    text, used, written = report.render(stores, output, figures)
+    return text, Drawn("report", " and ".join(used) or "no records", written)
 
 
 def listing(drawn: Sequence[Drawn]) -> str:

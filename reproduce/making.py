@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
-from reproduce.experiments import gaussians, landscapes, table2, theory
+from reproduce.experiments import gaussians, landscapes, readings, table2, theory
 from reproduce.experiments.base import Experiment
 from reproduce.experiments.registry import TRAINING
 from reproduce.parallel import Plan, Workers
@@ -28,7 +28,7 @@ JobsOf = Callable[[Mapping[str, Any]], list[Job]]
 
 def named(name: str) -> Experiment[Any]:
     """Returns the training experiment of a name."""
-    return next(one for one in TRAINING if name == one.NAME)
+    return next(one for one in (*TRAINING, readings) if name == one.NAME)
 
 
 def training_jobs(

@@ -11,6 +11,7 @@ class Stream(IntEnum):
     WEIGHTS = 0
     ORDER = 1
     TEST_IMAGES = 2
+    MINIBATCH = 3
 
 
 def generator(seed: int, stream: Stream, position: int = 0) -> np.random.Generator:

@@ -17,7 +17,7 @@ class Reading:
     """A choice that the text leaves open.
 
     Args:
-        number: R1 to R10, as the project counts them.
+        number: R1 to R15, as the project counts them.
         name: The protocol's field, and its name on the command line.
         question: What is open.
         answers: What each value says, the default first; of a positive number, what is to be said.
@@ -83,7 +83,11 @@ _ALL = (
         "R8",
         "initialization",
         "initial weights",
-        {"glorot_uniform": "Glorot uniform", "normal": "normal, standard deviation 0.1"},
+        {
+            "glorot_uniform": "Glorot uniform",
+            "normal": "normal, standard deviation 0.1",
+            "uniform": "uniform from -0.05 to 0.05",
+        },
     ),
     Reading(
         "R9",
@@ -96,6 +100,27 @@ _ALL = (
         "test_draw",
         "random test images",
         {"per_seed": "drawn once per seed", "per_evaluation": "drawn at each evaluation"},
+    ),
+    Reading(
+        "R13",
+        "activation",
+        "the hidden layer's activation",
+        {"relu": "ReLU", "tanh": "tanh", "sigmoid": "sigmoid"},
+    ),
+    Reading(
+        "R14",
+        "sampling",
+        "minibatches",
+        {
+            "epochs": "run through permutations of the training images",
+            "replacement": "drawn with replacement",
+        },
+    ),
+    Reading(
+        "R15",
+        "pixels",
+        "pixels",
+        {"unit": "from 0 to 1", "standardised": "of mean 0 and variance 1"},
     ),
 )
 

@@ -27,6 +27,17 @@ def minibatches(seed: int, images: int, batch_size: int, updates: int) -> NDArra
     return np.concatenate(order)[:needed].reshape(updates, batch_size)
 
 
+def minibatches_with_replacement(
+    seed: int, images: int, batch_size: int, updates: int
+) -> NDArray[np.int64]:
+    """Returns the same as `minibatches`, but every image is drawn anew from all."""
+    draws = [
+        generator(seed, Stream.MINIBATCH, update).integers(images, size=batch_size)
+        for update in range(updates)
+    ]
+    return np.array(draws)
+
+
 def held_out_subset(seed: int, images: int, size: int, position: int = 0) -> NDArray[np.int64]:
     """Returns `size` distinct indices into the test set.
 

@@ -212,7 +212,7 @@ def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Reco
             for seed, record in kept.items()
             if record.result["diverged_at"] is not None
         },
-        environments=tuple(sorted({_environment(record) for record in kept.values()})),
+        environments=tuple(sorted({environment(record) for record in kept.values()})),
         paths=tuple(sorted({path for record in kept.values() for path in _paths(record)})),
     )
 
@@ -254,7 +254,8 @@ def _paths(record: Record) -> list[str]:
     return [f"noise in {counts} of {reported['dimensions'][-1]:,.0f} dimensions, loop {loop}"]
 
 
-def _environment(record: Record) -> str:
+def environment(record: Record) -> str:
+    """Returns what a run ran on, in words."""
     execution, versions = _execution(record), record.environment
     return (
         f"{execution['threads']} threads on {versions['processor']} ({execution['device']}), "

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from reproduce import methods, networks
 from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
-from reproduce.sampling import held_out_subset, minibatches
+from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -36,12 +37,13 @@ def train(
         subspace: "auto" or False, the optimizers' own argument.
 
     Returns:
-        The result (status, curve of accuracy and training loss) and the timings, as JSON types.
+        The result (status, curve of accuracy and training loss), and what lies beside it: timings,
+        and the accuracy on other test images at the curve's points. JSON types.
     """
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
     setup = case.training
-    model = networks.build(setup.network, setup.initialization, seed)
+    model = networks.build(setup.network, setup.initialization, seed, setup.activation)
     curve = Curve(setup, seed, data, report)
     updates = _updates(setup, seed, data)
     if setup.sgd_updates:
@@ -90,9 +92,10 @@ class Curve(keras.callbacks.Callback):
     def __init__(self, setup: Training, seed: int, data: "Mnist", report: Report) -> None:
         super().__init__()
         self._setup, self._seed, self._data, self._report = setup, seed, data, report
-        self._points = frozenset(setup.evaluations)
+        self._points, self._pixels = frozenset(setup.evaluations), pixels(setup, data)
         self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
         self._diagnostics: dict[str, list[float]] = {}
+        self._elsewhere: dict[str, list[float]] = {"all": [], "per_evaluation": []}
         self._seconds: list[float] = []
         self._diverged_at: int | None = None
         self._started = 0.0
@@ -145,7 +148,9 @@ class Curve(keras.callbacks.Callback):
     def timings(self) -> dict[str, Any]:
         """Returns seconds per weight update by the method; the first, with its compilation, apart.
 
-        SGD's updates before the method's own are not timed.
+        SGD's updates before the method's own are not timed. Beside them, `held_out` is the
+        accuracy on all test images, and on as many as the protocol's drawn at each evaluation
+        (R10): results, but newer than the first records, whose bytes they leave as they are.
         """
         own = self._seconds[self._setup.sgd_updates :]
         first, later = own[:1], own[1:]
@@ -154,6 +159,7 @@ class Curve(keras.callbacks.Callback):
             "first_update_seconds": first[0] if first else None,
             "median_update_seconds": median(later) if later else None,
             "total_update_seconds": sum(own),
+            "held_out": self._elsewhere,
         }
 
     def _measure(self, update: int, loss: float | None) -> None:
@@ -163,34 +169,55 @@ class Curve(keras.callbacks.Callback):
             self._diverge(update)
             return
         accuracy = float((logits.argmax(axis=1) == labels).mean())
+        self._measure_elsewhere(update)
         for name, value in (("update", update), ("accuracy", accuracy), ("loss", loss)):
             self._curve[name].append(value)
         reported = methods.diagnostics(self.model.optimizer) if update else {}
         for name, value in reported.items():
             self._diagnostics.setdefault(name, []).append(value)
 
+    def _measure_elsewhere(self, update: int) -> None:
+        images, labels = self._data.test_images, np.asarray(self._data.test_labels)
+        logits = np.asarray(self.model(self._pixels(images), training=False))
+        right = logits.argmax(axis=1) == labels
+        drawn = held_out_subset(self._seed, len(labels), self._setup.test_images, update)
+        self._elsewhere["all"].append(float(right.mean()))
+        self._elsewhere["per_evaluation"].append(float(right[drawn].mean()))
+
     def _held_out(self, update: int) -> tuple[tf.Tensor, NDArray[Any]]:
         position = update if self._setup.test_draw == "per_evaluation" else 0
         labels = np.asarray(self._data.test_labels)
         chosen = held_out_subset(self._seed, len(labels), self._setup.test_images, position)
         images = np.asarray(self._data.test_images)[chosen]
-        return _pixels(images.reshape(-1, networks.PIXELS)), labels[chosen]
+        return self._pixels(images), labels[chosen]
 
     def _diverge(self, update: int) -> None:
         self._diverged_at = update
         self.model.stop_training = True
 
 
+def pixels(setup: Training, data: "Mnist") -> Callable[[Any], tf.Tensor]:
+    """Returns what takes images (n, 28, 28) or (n, 784), uint8, to inputs (n, 784), float32."""
+
+    def unit(images: Any) -> tf.Tensor:
+        return tf.cast(tf.reshape(images, (-1, networks.PIXELS)), tf.float32) / 255.0
+
+    if setup.pixels == "unit":
+        return unit
+    counts = np.bincount(np.asarray(data.train_images).ravel(), minlength=256)
+    shades = np.arange(256) / 255.0
+    mean = np.average(shades, weights=counts)
+    deviation = np.average((shades - mean) ** 2, weights=counts) ** 0.5
+    return lambda images: (unit(images) - mean) / deviation
+
+
 def _updates(setup: Training, seed: int, data: "Mnist") -> tf.data.Dataset:
-    order = minibatches(seed, len(data.train_labels), setup.batch_size, setup.total_updates)
+    draw = minibatches if setup.sampling == "epochs" else minibatches_with_replacement
+    order = draw(seed, len(data.train_labels), setup.batch_size, setup.total_updates)
     images = tf.constant(np.asarray(data.train_images).reshape(-1, networks.PIXELS))
-    labels = tf.constant(np.asarray(data.train_labels, np.int64))
+    labels, scaled = tf.constant(np.asarray(data.train_labels, np.int64)), pixels(setup, data)
 
     def minibatch(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return _pixels(tf.gather(images, chosen)), tf.gather(labels, chosen)
+        return scaled(tf.gather(images, chosen)), tf.gather(labels, chosen)
 
     return tf.data.Dataset.from_tensor_slices(order).map(minibatch)
-
-
-def _pixels(images: tf.Tensor) -> tf.Tensor:
-    return tf.cast(images, tf.float32) / 255.0

@@ -20,8 +20,8 @@ def test_example_trains(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_command_named_is_a_target() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z0-9]+):", makefile, flags=re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z0-9]+)", README))
+    targets = set(re.findall(r"^([a-z0-9-]+):", makefile, flags=re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z0-9-]+)", README))
     assert named
     assert named <= targets
 

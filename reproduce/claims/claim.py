@@ -1,64 +1,163 @@
-"""A claim, the rule that decides it, and what came of it."""
+"""A claim, the rule that decides it with its gate and controls, and what comes of it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from reproduce.claims.evidence import Evidence
-from reproduce.claims.measures import Kept, MissingError
+from reproduce.claims.evidence import EARLIER, FRESH, Blank, Evidence, StandIn
+from reproduce.claims.measures import MissingError
+from reproduce.claims.parts import ALPHA, AnyPart, Fact, Part, Prediction, is_uncontradicted
+from reproduce.protocols import Case
 
-HOLDS, FAILS, OPEN, MISSING = "holds", "does not hold", "undecided", "not measured yet"
-VERDICTS = (HOLDS, FAILS, OPEN, MISSING)
+HOLDS, UNCONTRADICTED, FAILS = "holds", "not contradicted", "does not hold"
+OPEN, UNINFORMATIVE, MISSING = "undecided", "uninformative", "not measured yet"
+VERDICTS = (HOLDS, UNCONTRADICTED, FAILS, OPEN, UNINFORMATIVE, MISSING)
+
+Rule = Callable[[Evidence], Sequence[AnyPart]]
 
 
-class Judgement(NamedTuple):
-    """What was measured, in words, and whether the rule is kept."""
-
-    measured: str
-    kept: Kept
+def no_gate(evidence: Evidence) -> Sequence[AnyPart]:
+    """The gate of what is exact."""
+    return ()
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement of the text, or a part of one.
 
+    It holds where the gate and every part are shown, each by a test of its own. It does not where
+    a part is shown to be broken, by Holm's p-values among the parts. Where the gate is not shown,
+    or a control comes to the same verdict as the claim would need, nothing is learnt.
+
     Args:
-        number: As the project counts the claims.
+        key: Its name in tables and links.
+        topic: As the project counts the claims.
         statement: In words of our own.
         place: Where in the paper.
-        rule: What decides, in words, thresholds included.
-        judge: The rule.
-        reading: What explains a disagreement.
+        rule: What must be true, in parts.
+        gate: What must be true for the rule to mean anything.
+        own: The cases that the statement is about.
+        controls: What takes their curves' place in turn, by name: none may keep gate and rule.
+        published: The paper's own numbers, where it has them; the rule is run on them first.
+        slack: How far rounding may carry a number made of those.
+        seeds: How many fresh seeds, or repetitions, decide; 0 where chance has no part.
+        blame: What was measured that explains a disagreement.
     """
 
-    number: int
+    key: str
+    topic: int
     statement: str
     place: str
-    rule: str
-    judge: Callable[[Evidence], Judgement]
-    reading: str = ""
+    rule: Rule
+    gate: Rule = no_gate
+    own: Sequence[Case] = ()
+    controls: Mapping[str, StandIn] = field(default_factory=dict)
+    published: Evidence | None = None
+    slack: float = 0.01
+    seeds: int = 10
+    blame: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """The rule, part by part, in words."""
+        return [part.rule for part in self.rule(Blank())]
+
+    @property
+    def gate_words(self) -> list[str]:
+        """The gate likewise."""
+        return [part.rule for part in self.gate(Blank())]
 
 
-class Finding(NamedTuple):
-    """A claim and its verdict.
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what the records say of it.
 
     Args:
         claim: The claim.
-        measured: What was measured, in words.
-        verdict: One of the four above.
-        records: The name of where the records lie that decided.
+        verdict: One of `VERDICTS`.
+        parts: What was measured.
+        gate: What was measured of the gate.
+        passed: Whether each control kept gate and rule, by name.
+        paper: Whether the paper's own numbers keep the rule; None where it has none.
+        seeds: How many seeds decided.
+        is_fresh: Whether none of them was looked at while the rules were made.
+        source: Where the records lie.
     """
 
     claim: Claim
-    measured: str
     verdict: str
-    records: str = "-"
+    parts: Sequence[AnyPart] = ()
+    gate: Sequence[AnyPart] = ()
+    passed: Mapping[str, bool] = field(default_factory=dict)
+    paper: bool | None = None
+    seeds: int = 0
+    is_fresh: bool = False
+    source: str = "-"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether as many fresh seeds decided as were planned: a look before that is no verdict."""
+        return self.is_fresh and self.seeds >= self.claim.seeds
 
 
-def decide(claim: Claim, evidence: Evidence) -> Finding:
-    """Applies a claim's rule; a record that is missing leaves it open."""
+def decide(claim: Claim, among: Mapping[str, Evidence]) -> Finding:
+    """Applies a claim's rule to the first records that decide it.
+
+    Args:
+        claim: The claim.
+        among: Records by the name of where they lie. Fresh seeds go before earlier ones, then the
+            first named before the others; those that are enough for a verdict before all.
+    """
+    found = [
+        _judged(claim, evidence.of(seeds), name, seeds == FRESH)
+        for seeds in ((FRESH, EARLIER) if claim.seeds else (FRESH,))
+        for name, evidence in among.items()
+    ]
+    found = [one for one in found if one.verdict != MISSING]
+    nothing = Finding(claim, MISSING, paper=_papers(claim))
+    return next((one for one in found if one.is_final), found[0] if found else nothing)
+
+
+def _judged(claim: Claim, evidence: Evidence, source: str, is_fresh: bool) -> Finding:
+    paper = _papers(claim)
     try:
-        measured, kept = claim.judge(evidence)
+        parts, gate = claim.rule(evidence), claim.gate(evidence)
+        passed = {name: _passes(claim, evidence, one) for name, one in claim.controls.items()}
     except MissingError:
-        return Finding(claim, "-", MISSING)
-    return Finding(claim, measured, {True: HOLDS, False: FAILS, None: OPEN}[kept])
+        return Finding(claim, MISSING, paper=paper)
+    seeds = min((one.seeds for one in (*parts, *gate) if isinstance(one, Part)), default=0)
+    verdict = _verdict(parts)
+    if seeds != 1 and (not _is_shown(gate) or any(passed.values())):
+        verdict = UNINFORMATIVE
+    return Finding(claim, verdict, parts, gate, passed, paper, seeds, is_fresh, source)
+
+
+def _verdict(parts: Sequence[AnyPart]) -> str:
+    if not is_uncontradicted(parts):
+        return FAILS
+    predicted = [part for part in parts if isinstance(part, Prediction)]
+    if predicted and all(part.seeds > 1 for part in predicted):
+        return UNCONTRADICTED
+    return HOLDS if _is_shown(parts) else OPEN
+
+
+def _is_shown(parts: Sequence[AnyPart]) -> bool:
+    return all(part.kept() < ALPHA for part in parts)
+
+
+def _passes(claim: Claim, evidence: Evidence, control: StandIn) -> bool:
+    """Whether a control keeps what the claim must keep."""
+    stood_in = evidence.instead({case: control(evidence, case) for case in claim.own})
+    return _is_shown(claim.gate(stood_in)) and _verdict(claim.rule(stood_in)) in (
+        HOLDS,
+        UNCONTRADICTED,
+    )
+
+
+def _papers(claim: Claim) -> bool | None:
+    """Whether the paper's own numbers keep the rule, rounding granted: one run has no interval."""
+    if claim.published is None:
+        return None
+    return all(
+        part.is_true if isinstance(part, Fact) else part.is_kept_by_value(claim.slack)
+        for part in claim.rule(claim.published)
+    )

@@ -1,63 +1,198 @@
-"""What the records say of one method, or of a theorem, or of Table 2."""
+"""What the records say: curves by case, seconds, statements; and what stands in for them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from reproduce.claims.measures import Curves, MissingError
+from reproduce import strict_json
+from reproduce.claims.bounds import CHANCE
+from reproduce.claims.measures import Curves, MissingError, final
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS
-from reproduce.protocols import Case, Comparison, Method, Training
+from reproduce.protocols import Case
 from reproduce.records import Archive, Record
-from reproduce.summary import summarise
 from reproduce.theory import table
 from reproduce.theory.protocol import THEORY
+from reproduce.theory.statement import Statement
+
+FRESH = range(5, 25)
+"""The seeds that verdicts rest on: seeds 0 to 4 were looked at while the rules were made."""
+
+EARLIER = range(5)
+"""Those."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Evidence:
-    """The records of a folder, those at the paper's budget only.
+    """The records of a folder, found by their configuration.
 
     Args:
-        trained: Records of training.
+        trained: Records of training by configuration and seed, as `by_key` returns them.
         theory: The rows of the theorems' table.
         timed: The rows of Table 2.
-        asked: The cases that were asked for.
+        seeds: Those that count.
+        replaced: What stands in for the curves of some cases.
     """
 
-    trained: Sequence[Record]
+    trained: Mapping[str, Mapping[int, Record]] = field(default_factory=dict)
     theory: Sequence[table.StatementRow] = ()
     timed: Sequence[table2.TimedRow] = ()
-    asked: set[Case] = field(default_factory=set)
+    seeds: Container[int] = FRESH
+    replaced: Mapping[Case, Curves] = field(default_factory=dict)
 
     @classmethod
     def read(cls, store: Archive) -> "Evidence":
         """Reads a folder's records."""
         measured = theory.measured(store.scan(theory.NAME), THEORY, None)
         rows = table2.rows(store, table2.PROTOCOL)
-        return cls(store.scan(RECORDS), table.rows(measured), rows)
+        return cls(by_key(store.scan(RECORDS)), table.rows(measured), rows)
 
-    def curves(self, training: Training, method: Method) -> Curves:
-        """Returns the curves of a case by seed, those that went through to the end.
+    def of(self, seeds: Container[int]) -> "Evidence":
+        """Returns the same of other seeds."""
+        return replace(self, seeds=seeds)
+
+    def instead(self, curves: Mapping[Case, Curves]) -> "Evidence":
+        """Returns the same with other curves of some cases."""
+        return replace(self, replaced={**self.replaced, **curves})
+
+    def curves(self, case: Case) -> Curves:
+        """Returns the curves of a case by seed; one that diverged is at chance from there on.
 
         Raises:
             MissingError: There is none.
         """
-        self.asked.add(Case(training, method))
-        (row,) = summarise(self.trained, Comparison(training, {"one": method}), None)
-        points = set(training.evaluations)
-        kept = {seed: curve for seed, curve in row.curves.items() if points <= curve.keys()}
-        if not kept:
-            raise MissingError
-        return kept
+        if case in self.replaced:
+            return self.replaced[case]
+        return {seed: _curve(record, case) for seed, record in self._records(case).items()}
 
-    def ratio(self, method: str, kernels: str) -> float:
-        """Returns how many times SGD's seconds a weight update takes.
+    def diagnostics(self, case: Case, name: str) -> Mapping[int, Sequence[float]]:
+        """Returns a diagnostic of a case by seed, at the measurements of its curve.
+
+        Raises:
+            MissingError: There is none.
+        """
+        reported = {
+            seed: values
+            for seed, record in self._records(case).items()
+            if (values := record.result["diagnostics"].get(name))
+        }
+        if not reported:
+            raise MissingError
+        return reported
+
+    def seconds(self, method: str) -> Mapping[int, float]:
+        """Returns seconds per weight update of the plain kernels by repetition; SGD's own as is.
 
         Raises:
             MissingError: It was not timed.
         """
-        found = {(row.method, row.kernels): table2.ratio(row, self.timed) for row in self.timed}
-        value = found.get((method, kernels))
-        if value is None:
+        for row in self.timed:
+            if (
+                row.method == method
+                and row.repetitions
+                and (method == "sgd" or row.kernels == "plain")
+            ):
+                return row.repetitions
+        raise MissingError
+
+    def statement(self, wanted: Statement) -> table.StatementRow:
+        """Returns the row of a statement.
+
+        Raises:
+            MissingError: It was not measured.
+        """
+        for row in self.theory:
+            is_wanted = (row.statement, row.place) == (wanted.statement, wanted.place)
+            if is_wanted and row.measured is not None:
+                return row
+        raise MissingError
+
+    def _records(self, case: Case) -> Mapping[int, Record]:
+        found = self.trained.get(strict_json.dumps(case.configuration()), {})
+        kept = {seed: record for seed, record in found.items() if seed in self.seeds}
+        if not kept:
             raise MissingError
-        return value
+        return kept
+
+
+StandIn = Callable[[Evidence, Case], Curves]
+"""Takes a case to the curves that stand in for its own."""
+
+
+class Blank(Evidence):
+    """No records: every curve is 0, so that a rule can be put into words."""
+
+    def curves(self, case: Case) -> Curves:
+        """Returns one curve that is 0."""
+        return {0: dict.fromkeys(case.training.evaluations, 0.0)}
+
+    def diagnostics(self, case: Case, name: str) -> Mapping[int, Sequence[float]]:
+        """Returns one number that is 1."""
+        return {0: [1.0]}
+
+    def seconds(self, method: str) -> Mapping[int, float]:
+        """Returns one number that is 1."""
+        return {0: 1.0}
+
+    def statement(self, wanted: Statement) -> table.StatementRow:
+        """Returns the statement, not measured."""
+        return table.StatementRow("", wanted.statement, wanted.place, 0.0, None, 0, "", "")
+
+
+def by_key(records: Sequence[Record]) -> Mapping[str, Mapping[int, Record]]:
+    """Returns records of runs in the minibatch's subspace by configuration and seed.
+
+    Of runs made in several ways (with other numbers of threads) the first counts.
+    """
+    found: dict[str, dict[int, Record]] = {}
+    for record in records:
+        if record.run.configuration["execution"]["subspace"] == "auto":
+            key = strict_json.dumps(record.run.settings)
+            found.setdefault(key, {}).setdefault(record.run.seed, record)
+    return found
+
+
+# What stands in for a case's curves in a negative control.
+
+
+def chance(evidence: Evidence, case: Case) -> Curves:
+    """Returns curves that stay at chance."""
+    return {seed: dict.fromkeys(curve, CHANCE) for seed, curve in evidence.curves(case).items()}
+
+
+def constant(evidence: Evidence, case: Case) -> Curves:
+    """Returns curves that are all along where they end."""
+    curves = evidence.curves(case)
+    return {seed: dict.fromkeys(curve, final(curve)) for seed, curve in curves.items()}
+
+
+def other_seeds(of: Case) -> StandIn:
+    """Returns what stands in with the curves of a case under each other's seeds."""
+
+    def stand_in(evidence: Evidence, case: Case) -> Curves:
+        curves = evidence.curves(of)
+        seeds = sorted(curves)
+        return dict(zip(seeds, [curves[seed] for seed in (*seeds[1:], seeds[0])], strict=True))
+
+    return stand_in
+
+
+def shifted(of: Case, by: float) -> StandIn:
+    """Returns what stands in with the curves of a case, higher by so much after the start."""
+
+    def stand_in(evidence: Evidence, case: Case) -> Curves:
+        return {
+            seed: {update: value + by * (update > 0) for update, value in curve.items()}
+            for seed, curve in evidence.curves(of).items()
+        }
+
+    return stand_in
+
+
+TRIVIAL: Mapping[str, StandIn] = {"a chance curve": chance, "a constant curve": constant}
+"""Curves of which no statement about training may hold."""
+
+
+def _curve(record: Record, case: Case) -> dict[int, float]:
+    measured = record.result["curve"]
+    curve = dict(zip(measured["update"], measured["accuracy"], strict=True))
+    return {update: curve.get(update, CHANCE) for update in case.training.evaluations}

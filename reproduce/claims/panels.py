@@ -1,250 +1,195 @@
-"""Claims 6, 7 and 10: after SGD, numbers of samples, Section 6.1's accuracies."""
+"""Claims 6 and 7: after SGD, and numbers of samples (Sections 6.3 and 6.4)."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
 from itertools import pairwise
-from typing import Any
 
-from reproduce import paper
-from reproduce.claims.claim import Claim, Judgement
-from reproduce.claims.evidence import Evidence
+from reproduce.claims.bounds import COMPARABLE, LEVEL
+from reproduce.claims.cases import METHODS, NAMES, NOISES, after_sgd, sampled
+from reproduce.claims.claim import Claim
+from reproduce.claims.evidence import TRIVIAL, Evidence, chance, constant, other_seeds, shifted
 from reproduce.claims.measures import (
-    Curve,
-    Curves,
-    Number,
+    STEADY,
+    Measure,
     at,
     difference,
-    drop,
     each,
-    every,
+    ending,
     final,
-    shared,
-    within,
+    over,
+    roughness,
 )
-from reproduce.claims.training import NOISE_READINGS, SGLD_NOISES
-from reproduce.experiments import figure5, figure6, section61
-from reproduce.protocols import (
-    VARIANTS,
-    Comparison,
-    LocalEntropyByImportanceSampling,
-    LocalEntropyBySGLD,
-    Method,
-)
+from reproduce.claims.parts import Part
+from reproduce.claims.training import learns
+from reproduce.experiments import figure5
 
-LEVEL = 0.01
-"""Accuracies no further apart are level; clearly better, or below, is more than this."""
-
-REPORTED = 0.005
-"""How near an accuracy of Section 6.1 must be."""
-
-_RATE = "SGD, learning rate 0.01"
-
-_END = "the mean accuracy over the last 50 updates"
-
-_NAMES = {"is": "IS", "hr": "HR"} | {name: f"SGLD ({noise})" for name, noise in SGLD_NOISES.items()}
-
-_AFTER = figure5.PROTOCOL.panels["SGD, then each method"]
-_SAMPLED = next(iter(figure6.PROTOCOL.panels.values())).training
-
-
-def sgld(noise: str, **settings: Any) -> LocalEntropyBySGLD:
-    """Returns SGLD under a reading of its noise, with other settings than Table 1's."""
-    return replace(LocalEntropyBySGLD(**VARIANTS.get(noise, {})), **settings)
-
-
-def curves_of(comparison: Comparison, evidence: Evidence, name: str) -> Curves:
-    """Returns the curves of a row of a comparison."""
-    return evidence.curves(comparison.training, comparison.methods[name])
+_SWITCH = figure5.TRAINING.sgd_updates
+_SGD, _HR = after_sgd("sgd"), after_sgd("hr")
+_UNSTATED = "how many SGD updates come first is not stated"
 
 
 # Claim 6: after SGD.
 
 
-def _better_than_hr(name: str) -> Claim:
-    def judge(evidence: Evidence) -> Judgement:
-        gap = difference(
-            final, curves_of(_AFTER, evidence, name), curves_of(_AFTER, evidence, "hr")
-        )
-        return Judgement(f"ahead of HR by {gap}", gap.above(0.0))
+def _better_than_hr(row: str) -> Claim:
+    def rule(evidence: Evidence) -> list[Part]:
+        gap = difference(final, evidence.curves(after_sgd(row)), evidence.curves(_HR))
+        return [Part(f"{NAMES[row]} less HR at the end", gap, low=0.0)]
 
     return Claim(
+        f"after.{row}-over-hr",
         6,
-        f"after SGD, {_NAMES[name]} does better than HR",
+        f"after SGD, {NAMES[row]} does better than HR",
         "Section 6.3",
-        f"{_END} is larger",
-        judge,
-        "R1 for SGLD, R2 for IS; how many SGD updates come first is not stated",
+        rule,
+        gate=lambda evidence: _near_sgd(evidence, "hr"),
+        own=[after_sgd(row)],
+        controls={"a chance curve": chance, "HR under other seeds": other_seeds(_HR)},
+        blame=_UNSTATED,
     )
 
 
-def _hr_stays(evidence: Evidence) -> Judgement:
-    curves = curves_of(_AFTER, evidence, "hr")
-    start, change = each(_at_switch, curves), each(_after_switch, curves)
-    return Judgement(f"from {start} by {change}", change.within(LEVEL))
+def _near_sgd(evidence: Evidence, row: str) -> list[Part]:
+    gap = difference(final, evidence.curves(after_sgd(row)), evidence.curves(_SGD))
+    return [Part(f"{NAMES[row]} less SGD at the end", gap, -COMPARABLE, COMPARABLE)]
 
 
-def _at_switch(curve: Curve) -> float:
-    return curve[_AFTER.training.sgd_updates]
+def _hr_stays(evidence: Evidence) -> list[Part]:
+    changes = each(lambda curve: final(curve) - ending(_SWITCH)(curve), evidence.curves(_HR))
+    return [Part("HR at the end less SGD before the switch", changes, -LEVEL, LEVEL)]
 
 
-def _after_switch(curve: Curve) -> float:
-    return final(curve) - _at_switch(curve)
+def _sgd_had_learnt(evidence: Evidence) -> list[Part]:
+    gains = each(lambda curve: ending(_SWITCH)(curve) - curve[0], evidence.curves(_HR))
+    return [Part("SGD's gain before the switch", gains, low=COMPARABLE)]
 
 
-def _not_above_sgd(name: str) -> Claim:
-    def judge(evidence: Evidence) -> Judgement:
-        gap = difference(
-            final, curves_of(_AFTER, evidence, name), curves_of(_AFTER, evidence, "sgd")
-        )
-        return Judgement(f"ahead of SGD by {gap}", gap.at_most(LEVEL))
+def _not_above_sgd(row: str) -> Claim:
+    def rule(evidence: Evidence) -> list[Part]:
+        gap = difference(final, evidence.curves(after_sgd(row)), evidence.curves(_SGD))
+        return [Part(f"{NAMES[row]} less SGD at the end", gap, high=LEVEL)]
 
     return Claim(
+        f"after.{row}-and-sgd",
         6,
-        f"{_NAMES[name]} does not clearly beat going on with SGD",
+        f"after SGD, {NAMES[row]} does not clearly beat going on with SGD",
         "Section 6.3",
-        f"{_END} at most {LEVEL} above SGD's",
-        judge,
+        rule,
+        gate=lambda evidence: _near_sgd(evidence, row),
+        own=[after_sgd(row)],
+        controls={"a chance curve": chance, "a clear winner": shifted(_SGD, 2 * LEVEL)},
+        blame=_UNSTATED,
     )
 
 
 AFTER_SGD = (
-    *map(_better_than_hr, ("is", *SGLD_NOISES)),
+    *(_better_than_hr(row) for row in METHODS if row != "hr"),
     Claim(
+        "after.hr-stays",
         6,
         "HR stays where SGD left it",
         "Section 6.3",
-        f"{_END} within {LEVEL} of the accuracy at the switch",
         _hr_stays,
-        "how many SGD updates come first is not stated",
+        gate=_sgd_had_learnt,
+        own=[_HR],
+        controls={"a chance curve": chance, "a constant curve": constant},
+        blame=_UNSTATED,
     ),
-    *map(_not_above_sgd, _NAMES),
+    *map(_not_above_sgd, METHODS),
 )
 
 
 # Claim 7: samples.
 
 
-_WHOLE = within(0, _SAMPLED.updates)
-
-
-def _calmer(title: str, methods: tuple[Method, ...], faster: bool, reading: str) -> Claim:
-    """Less noisy from each number of samples to the next, and faster or slower."""
-
-    def judge(evidence: Evidence) -> Judgement:
-        runs = shared([evidence.curves(_SAMPLED, method) for method in methods])
-        speeds, falls = [each(_WHOLE, one) for one in runs], [each(drop, one) for one in runs]
-        parts = [
-            part
-            for few, many in pairwise(runs)
-            for part in (
-                difference(_WHOLE, *((many, few) if faster else (few, many))).above(0.0),
-                difference(drop, few, many).above(0.0),
-            )
-        ]
-        return Judgement(
-            f"mean accuracy {_arrows(speeds)}; mean fall {_arrows(falls, '.4f')}", every(*parts)
-        )
-
-    rule = "rises, the" if faster else "falls, and so does the"
-    return Claim(
-        7,
-        title,
-        "Section 6.4",
-        f"the mean accuracy over training {rule} mean fall between measurements"
-        + (" falls" if faster else "")
-        + ", from each to the next",
-        judge,
-        reading,
-    )
-
-
-def _sgld_gains(noise: str) -> Claim:
-    def judge(evidence: Evidence) -> Judgement:
-        few = evidence.curves(_SAMPLED, sgld(noise, samples=10))
-        many = evidence.curves(_SAMPLED, sgld(noise, samples=100))
-        speed, end = difference(_WHOLE, many, few), difference(final, many, few)
-        return Judgement(
-            f"mean accuracy larger by {speed}, end by {end}",
-            every(speed.above(0.0), end.above(0.0)),
-        )
-
-    return Claim(
-        7,
-        f"SGLD gains from 10 to 100 samples ({SGLD_NOISES[noise]})",
-        "Section 6.4",
-        f"a larger mean accuracy over training, and {_END} is larger",
-        judge,
-        NOISE_READINGS[noise],
-    )
-
-
 _COUNTS = (10, 100, 1000)
+_WHOLE = over(0, 500)
+
+
+def _with_more(
+    key: str,
+    row: str,
+    statement: str,
+    rises: tuple[tuple[str, Measure, int], ...],
+    counts: tuple[int, ...],
+) -> Claim:
+    """What changes from each number of samples to the next.
+
+    Args:
+        key: The claim's.
+        row: The method.
+        statement: The text's.
+        rises: Measures by name; 1: must rise, -1: must fall.
+        counts: The numbers of samples.
+    """
+
+    def rule(evidence: Evidence) -> list[Part]:
+        runs = {count: evidence.curves(sampled(row, count)) for count in counts}
+        return [
+            Part(
+                f"{name}, {many} samples less {few}",
+                difference(measure, runs[many], runs[few]),
+                *((0.0, math.inf) if sign > 0 else (-math.inf, 0.0)),
+            )
+            for few, many in pairwise(counts)
+            for name, measure, sign in rises
+        ]
+
+    return Claim(
+        f"samples.{key}",
+        7,
+        statement,
+        "Section 6.4",
+        rule,
+        gate=lambda evidence: [
+            *learns(evidence, *(sampled(row, count) for count in counts)),
+            *_start_alike(evidence, row, counts),
+        ],
+        own=[sampled(row, count) for count in counts[1:]],
+        controls={**TRIVIAL, "the fewest samples": other_seeds(sampled(row, counts[0]))},
+        blame="R2 for IS, R5 for HR: the readings",
+    )
+
+
+def _start_alike(evidence: Evidence, row: str, counts: tuple[int, ...]) -> list[Part]:
+    few = evidence.curves(sampled(row, counts[0]))
+    return [
+        Part(
+            f"{many} samples less {counts[0]} before the first update",
+            difference(at(0), evidence.curves(sampled(row, many)), few),
+            -LEVEL,
+            LEVEL,
+        )
+        for many in counts[1:]
+    ]
+
+
+_FASTER = ("mean accuracy over training", _WHOLE, 1)
+_SLOWER = ("mean accuracy over training", _WHOLE, -1)
+_CALMER = ("second differences from 200 to 500", roughness(*STEADY), -1)
 
 SAMPLES = (
-    _calmer(
-        "IS gets faster and less noisy with more samples (10, 100, 1000)",
-        tuple(LocalEntropyByImportanceSampling(samples=count) for count in _COUNTS),
-        True,
-        "R2: with the sum of losses few samples count",
+    _with_more(
+        "is",
+        "is",
+        "IS gets faster and less noisy with more samples",
+        (_FASTER, _CALMER),
+        _COUNTS,
     ),
-    *map(_sgld_gains, SGLD_NOISES),
-    _calmer(
+    *(
+        _with_more(
+            row,
+            row,
+            f"{NAMES[row]} gains in speed and final accuracy from 10 to 100 samples",
+            (_FASTER, ("accuracy at the end", final, 1)),
+            _COUNTS[:2],
+        )
+        for row in NOISES
+    ),
+    _with_more(
+        "hr",
+        "hr",
         "HR gets slower and less oscillating with longer chains (M = J = 3, 10, 31)",
-        tuple(map(figure6.heat_regularization, _COUNTS)),
-        False,
-        "without noise, decaying steps (R5) cover 0.19, 0.34 and 0.49 of the way to the fixed "
-        "point: longer chains make larger steps",
+        (_SLOWER, _CALMER),
+        _COUNTS,
     ),
 )
-
-
-# Claim 10: Section 6.1.
-
-
-def _accuracies(
-    evidence: Evidence, comparison: Comparison, published: float
-) -> tuple[str, Mapping[str, Number]]:
-    """The accuracies at the end in words, and how far each is above the published one."""
-    last = comparison.training.updates
-    ends = {name: curves_of(comparison, evidence, name) for name in comparison.methods}
-    shown = "; ".join(f"{name} {each(at(last), runs)}" for name, runs in ends.items())
-    return shown, {
-        name: each(lambda curve: curve[last] - published, runs) for name, runs in ends.items()
-    }
-
-
-_SMALL_NETWORK, _HIDDEN_NETWORK = section61.PROTOCOL.panels.values()
-
-
-def _reaches(evidence: Evidence) -> Judgement:
-    shown, excess = _accuracies(evidence, _SMALL_NETWORK, paper.SECTION_6_1["small_dense"])
-    return Judgement(shown, excess[_RATE].within(REPORTED))
-
-
-def _at_best(evidence: Evidence) -> Judgement:
-    shown, excess = _accuracies(evidence, _HIDDEN_NETWORK, paper.SECTION_6_1["hidden_dense"])
-    return Judgement(shown, every(*(number.at_most(0.0) for number in excess.values())))
-
-
-SECTION61 = (
-    Claim(
-        10,
-        "the small network reaches 0.912 in 5 epochs of SGD",
-        "Section 6.1",
-        f"at the learning rate of Section 6.2, 0.01, it ends within {REPORTED}",
-        _reaches,
-        "the learning rate is not stated",
-    ),
-    Claim(
-        10,
-        "the larger one reaches 0.989 at best",
-        "Section 6.1",
-        "no learning rate of the grid ends above it: 5 epochs can refute it, not prove it",
-        _at_best,
-        "an expectation; the learning rate and the epochs are not stated",
-    ),
-)
-
-
-def _arrows(numbers: list[Number], form: str = ".3f") -> str:
-    return " → ".join(format(number, form) for number in numbers)

@@ -1,155 +1,160 @@
 """Claims 8 and 9: the choice and the scoping of tau (Section 6.5)."""
 
-from collections.abc import Mapping
+import math
 
-from reproduce.claims.claim import Claim, Judgement
-from reproduce.claims.evidence import Evidence
+from reproduce.claims.bounds import LEVEL, NEAR, POOR, STRAIGHT
+from reproduce.claims.cases import COLUMNS, NAMES, NOISES, scoped, small, table1
+from reproduce.claims.claim import Claim
+from reproduce.claims.evidence import TRIVIAL, Evidence, StandIn, chance, other_seeds, shifted
 from reproduce.claims.measures import (
-    Curves,
+    STEADY,
+    at,
     difference,
-    drop,
     each,
-    every,
     final,
-    largest_gap,
     linearity,
-    over_seeds,
-    shared,
-    within,
+    over,
+    roughness,
 )
-from reproduce.claims.panels import LEVEL, curves_of, sgld
-from reproduce.claims.training import NOISE_READINGS, SGLD_NOISES, STRAIGHT
-from reproduce.experiments import figure7, figure8
-from reproduce.protocols import LocalEntropyByImportanceSampling
+from reproduce.claims.parts import Part
+from reproduce.claims.training import learns
 
-NEAR = 0.03
-"""Accuracies no further apart are near each other."""
-
-POOR = 0.5
-"""A method that ends no higher has failed."""
-
-_SMALL = next(iter(figure7.PROTOCOL.panels.values())).training
-_SCOPED = {
-    name: figure8.PROTOCOL.panels[title]
-    for name, title in zip(("0.01", "1.5", "up", "down"), figure8.SCOPINGS, strict=True)
-}
+_SMALL, _MIDDLE, _LARGE = (0.001, 0.003, 0.01), 0.03, (0.3, 1.0)
+_BEST = 0.1
+_SGD = table1("sgd")
 
 
 # Claim 8: tau on the small network.
 
 
-def _taus(evidence: Evidence, method: str, taus: tuple[float, ...]) -> Mapping[float, Curves]:
-    runs = [
-        evidence.curves(
-            _SMALL,
-            LocalEntropyByImportanceSampling(tau) if method == "is" else sgld(method, tau=tau),
-        )
-        for tau in taus
-    ]
-    return dict(zip(taus, shared(runs), strict=True))
-
-
-_INTERVALS = tuple(figure7.TAUS.values())
-_ALL_TAUS = tuple(dict.fromkeys(tau for taus in _INTERVALS for tau in taus))
-
-
-def _small_tau(noise: str) -> Claim:
-    def judge(evidence: Evidence) -> Judgement:
-        small, large = _INTERVALS[0], _INTERVALS[1][-1]
-        runs = _taus(evidence, noise, (*small, large))
-        straight = {tau: each(linearity, runs[tau]) for tau in small}
-        gaps = {tau: difference(final, runs[large], runs[tau]) for tau in small}
-        shown = "; ".join(
-            f"tau = {tau:g}: R² {straight[tau]}, behind tau = {large:g} by {gaps[tau]}"
-            for tau in small
-        )
-        return Judgement(
-            shown,
-            every(
-                *(number.above(STRAIGHT) for number in straight.values()),
-                *(gap.above(0.0) for gap in gaps.values()),
-            ),
-        )
+def _almost_linear(row: str) -> Claim:
+    def rule(evidence: Evidence) -> list[Part]:
+        best = evidence.curves(small(row, _BEST))
+        parts = []
+        for tau in _SMALL:
+            curves = evidence.curves(small(row, tau))
+            title, gap = f"tau = {tau:g}", difference(final, curves, best)
+            parts.append(Part(f"{title}: R² of a line", each(linearity, curves), low=STRAIGHT))
+            parts.append(Part(f"{title} less tau = {_BEST:g} at the end", gap, high=0.0))
+        return parts
 
     return Claim(
+        f"tau.small.{row}",
         8,
-        f"SGLD improves slowly and almost linearly at tau in [0.001, 0.01] ({SGLD_NOISES[noise]})",
+        f"{NAMES[row]} improves slowly and almost linearly at tau in [0.001, 0.01]",
         "Section 6.5",
-        f"at each tau, R² of a straight line above {STRAIGHT}, and it ends below tau = 0.1",
-        judge,
-        NOISE_READINGS[noise],
+        rule,
+        gate=lambda evidence: learns(evidence, small(row, _BEST)),
+        own=[small(row, tau) for tau in _SMALL],
+        controls={**TRIVIAL, "tau = 0.1 under other seeds": other_seeds(small(row, _BEST))},
     )
 
 
-def _saturates(noise: str) -> Claim:
-    def judge(evidence: Evidence) -> Judgement:
-        first, _, last = _INTERVALS[2]
-        runs = _taus(evidence, noise, (first, last))
-        gap = largest_gap(runs[first], runs[last])
-        return Judgement(f"largest gap {gap}", gap.within(NEAR))
-
-    return Claim(
-        8,
-        f"SGLD saturates as tau grows ({SGLD_NOISES[noise]})",
-        "Section 6.5",
-        f"the mean curves of tau = 0.1 and 1 are never more than {NEAR} apart",
-        judge,
-        NOISE_READINGS[noise],
-    )
-
-
-def _is_fails(evidence: Evidence) -> Judgement:
-    runs = _taus(evidence, "is", (*_INTERVALS[0], _INTERVALS[1][-1]))
-    ends = {tau: each(final, runs[tau]) for tau in _INTERVALS[0]}
-    falls = {tau: each(drop, one) for tau, one in runs.items()}
-    shown = "; ".join(
-        f"tau = {tau:g}: ends at {end}, falls {falls[tau]:.4f}" for tau, end in ends.items()
-    )
-    last = _INTERVALS[1][-1]
-    shown += f"; tau = {last:g}: falls {falls[last]:.4f}"
-    excess = difference(drop, runs[_INTERVALS[0][0]], runs[last])
-    return Judgement(shown, every(excess.above(0.0), *(end.at_most(POOR) for end in ends.values())))
-
-
-def _is_is_best(evidence: Evidence) -> Judgement:
-    runs = _taus(evidence, "is", _ALL_TAUS)
-    ends = {tau: each(final, one) for tau, one in runs.items()}
-    best = max(ends, key=lambda tau: ends[tau].value)
-    others = [tau for tau in _ALL_TAUS if tau not in _INTERVALS[1]]
-    lead = over_seeds(
-        [
-            max(final(runs[tau][seed]) for tau in _INTERVALS[1])
-            - max(final(runs[tau][seed]) for tau in others)
-            for seed in runs[best]
+def _like_slow_sgd(row: str) -> Claim:
+    def rule(evidence: Evidence) -> list[Part]:
+        return [
+            Part(
+                f"tau = {tau:g} less SGD's rate = {tau:g}, at {update}",
+                difference(
+                    at(update),
+                    evidence.curves(small(row, tau)),
+                    evidence.curves(small("sgd", tau)),
+                ),
+                -NEAR,
+                NEAR,
+            )
+            for tau in _SMALL
+            for update in COLUMNS
         ]
-    )
-    last = _ALL_TAUS[-1]
-    return Judgement(
-        f"best {ends[best]} at tau = {best:g}; the interval's best ahead of the others' by {lead}; "
-        f"{ends[last]} at tau = {last:g}",
-        every(lead.above(0.0), ends[last].at_most(POOR)),
+
+    return Claim(
+        f"tau.sgd.{row}",
+        8,
+        f"{NAMES[row]} at small tau is similar to SGD with a small learning rate",
+        "Section 6.5",
+        rule,
+        gate=lambda evidence: learns(evidence, small("sgd", _SMALL[-1])),
+        own=[small(row, tau) for tau in _SMALL],
+        controls={"a chance curve": chance, "tau = 0.1": other_seeds(small(row, _BEST))},
     )
 
+
+def _saturates(row: str) -> Claim:
+    last = small(row, _LARGE[-1])
+
+    def rule(evidence: Evidence) -> list[Part]:
+        large, best = evidence.curves(last), evidence.curves(small(row, _BEST))
+        return [
+            Part(f"tau = 1 less tau = 0.1 at {one}", difference(at(one), large, best), -NEAR, NEAR)
+            for one in COLUMNS
+        ]
+
+    return Claim(
+        f"tau.saturates.{row}",
+        8,
+        f"{NAMES[row]} saturates as tau grows",
+        "Section 6.5",
+        rule,
+        gate=lambda evidence: learns(evidence, small(row, _BEST), last),
+        own=[last],
+        controls={**TRIVIAL, "tau = 0.01": other_seeds(small(row, _SMALL[-1]))},
+    )
+
+
+def _is_fails(evidence: Evidence) -> list[Part]:
+    runs = {tau: evidence.curves(small("is", tau)) for tau in (*_SMALL, _BEST)}
+    rough = difference(roughness(*STEADY), runs[_SMALL[0]], runs[_BEST])
+    return [
+        *(
+            Part(f"tau = {tau:g}: accuracy at the end", each(final, runs[tau]), high=POOR)
+            for tau in _SMALL
+        ),
+        Part("tau = 0.001 less tau = 0.1, second differences from 200 to 500", rough, low=0.0),
+    ]
+
+
+def _is_is_best(evidence: Evidence) -> list[Part]:
+    middle, last = evidence.curves(small("is", _MIDDLE)), evidence.curves(small("is", _LARGE[-1]))
+    leads = {
+        tau: difference(final, middle, evidence.curves(small("is", tau)))
+        for tau in (*_SMALL[:-1], *_LARGE)
+    }
+    return [
+        *(
+            Part(f"tau = {_MIDDLE:g} less tau = {tau:g} at the end", lead, low=0.0)
+            for tau, lead in leads.items()
+        ),
+        Part("tau = 1: accuracy at the end", each(final, last), high=POOR),
+    ]
+
+
+_IS_LEARNS = small("is", _BEST)
 
 TAU = (
-    *map(_small_tau, SGLD_NOISES),
-    *map(_saturates, SGLD_NOISES),
+    *map(_almost_linear, NOISES),
+    *map(_like_slow_sgd, NOISES),
+    *map(_saturates, NOISES),
     Claim(
+        "tau.is-fails",
         8,
         "IS fails at tau in [0.001, 0.01], with highly variable accuracy",
         "Section 6.5",
-        f"it ends at {POOR} or lower at each tau, and falls more between measurements at "
-        "tau = 0.001 than at 0.1",
         _is_fails,
-        "R2: the mean of the losses or their sum",
+        gate=lambda evidence: learns(evidence, _IS_LEARNS),
+        own=[small("is", tau) for tau in _SMALL],
+        controls={**TRIVIAL, "tau = 0.1 under other seeds": other_seeds(_IS_LEARNS)},
+        blame="R2 on this figure: the readings",
     ),
     Claim(
+        "tau.is-best",
         8,
         "IS is best around [0.01, 0.1] and poor for large tau",
         "Section 6.5",
-        f"the largest end lies there, and tau = 1 ends at {POOR} or lower",
         _is_is_best,
-        "R2: the mean of the losses or their sum",
+        gate=lambda evidence: learns(evidence, small("is", _MIDDLE)),
+        own=[small("is", _MIDDLE)],
+        controls={"a chance curve": chance, "tau = 0.3": other_seeds(small("is", _LARGE[0]))},
+        blame="R2 on this figure: the readings",
     ),
 )
 
@@ -157,68 +162,86 @@ TAU = (
 # Claim 9: scoping.
 
 
-def _scoped(statement: str, schedule: str, noise: str, rule: str, early: int, end: int) -> Claim:
+_SCHEDULES = {
+    "low": (0.01, 0.0),
+    "high": (1.5, 0.0),
+    "up": (0.01, -0.00997),
+    "down": (1.5, 0.01),
+}
+"""tau0 and tau1, as `figure8.SCOPINGS` has them."""
+
+_EARLY = (0, 100)
+_WHOLE = (0, 500)
+
+
+def _scoped(
+    key: str,
+    statement: str,
+    row: str,
+    end: tuple[float, float] | None,
+    way: tuple[tuple[int, int], int] | None,
+) -> Claim:
     """Compares SGLD with SGD.
 
     Args:
+        key: The schedule's name, and what is said of it.
         statement: The text's.
-        schedule: Among `_SCOPED`.
-        noise: The reading.
-        rule: In words.
-        early: Updates over which it must be ahead of SGD; negative: behind; 0: not stated.
-        end: What must be at the end: 0 level with SGD, -1 below it.
+        row: The reading of the noise.
+        end: The range of SGLD less SGD at the end; None: not stated.
+        way: From when to when it must be ahead, 1, or behind, -1, on average; None: not stated.
     """
+    own = scoped(row, *_SCHEDULES[key.partition("-")[0]])
 
-    def judge(evidence: Evidence) -> Judgement:
-        comparison = _SCOPED[schedule]
-        ours, sgd = curves_of(comparison, evidence, noise), curves_of(comparison, evidence, "sgd")
-        gap = difference(final, ours, sgd)
-        ahead = difference(within(0, abs(early) or comparison.training.updates), ours, sgd)
-        parts = [gap.below(-LEVEL) if end < 0 else gap.within(NEAR)]
-        if early:
-            parts.append(ahead.above(0.0) if early > 0 else ahead.below(0.0))
-        return Judgement(f"ahead of SGD by {ahead} on the way, {gap} at the end", every(*parts))
+    def rule(evidence: Evidence) -> list[Part]:
+        ours, sgd = evidence.curves(own), evidence.curves(_SGD)
+        parts = []
+        if end is not None:
+            parts.append(Part("SGLD less SGD at the end", difference(final, ours, sgd), *end))
+        if way is not None:
+            (first, last), sign = way
+            gap = difference(over(first, last), ours, sgd)
+            title = f"SGLD less SGD on average from {first} to {last}"
+            parts.append(Part(title, gap, low=0.0) if sign > 0 else Part(title, gap, high=0.0))
+        return parts
 
     return Claim(
+        f"scoping.{key}.{row}",
         9,
-        f"{statement} ({SGLD_NOISES[noise]})",
+        f"{statement} ({NOISES[row]})",
         "Section 6.5.1",
         rule,
-        judge,
-        NOISE_READINGS[noise],
+        gate=lambda evidence: learns(evidence, own),
+        own=[own],
+        controls={"a chance curve": chance, **_opposite(end)},
+        seeds=20,
+        blame="R11 (the schedule's end) was varied: the readings" if key == "down" else "",
     )
 
 
-def _scopings(noise: str) -> tuple[Claim, ...]:
-    below = f"ends more than {LEVEL} below SGD"
-    level = f"ends within {NEAR} of SGD"
-    return (
-        _scoped("SGLD at tau = 0.01 ends near SGD", "0.01", noise, level, 0, 0),
-        _scoped(
-            "SGLD at tau = 1.5 is faster than SGD at first but does not reach its optimum",
-            "1.5",
-            noise,
-            f"ahead on average over the first 100 updates, {below}",
-            100,
-            -1,
-        ),
-        _scoped(
-            "SGLD with tau 0.01 → 1.5 is slower than SGD and ends below it",
-            "up",
-            noise,
-            f"behind on average over the training, {below}",
-            -500,
-            -1,
-        ),
-        _scoped(
-            "SGLD with tau 1.5 → 0.01 is faster early and ends level",
-            "down",
-            noise,
-            f"ahead on average over the first 100 updates, {level}",
-            100,
-            0,
-        ),
-    )
+def _opposite(end: tuple[float, float] | None) -> dict[str, StandIn]:
+    """What ends otherwise: SGD itself where it must not be reached, and a worse SGD where it must.
+
+    SGD under other seeds is near SGD, as it must be, so it is no control of that.
+    """
+    if end == _NEAR:
+        return {"SGD, 0.06 lower": shifted(_SGD, -2 * NEAR)}
+    return {"SGD under other seeds": other_seeds(_SGD)}
 
 
-SCOPING = tuple(claim for noise in SGLD_NOISES for claim in _scopings(noise))
+_NEAR, _BELOW = (-NEAR, NEAR), (-math.inf, -LEVEL)
+_SAID = (
+    ("low", "SGLD at tau = 0.01 ends near SGD", _NEAR, None),
+    ("low-lags", "SGLD at small tau, 0.01, lags behind SGD at first", None, (_EARLY, -1)),
+    (
+        "high",
+        "SGLD at tau = 1.5 is faster than SGD at first but does not reach its optimum",
+        _BELOW,
+        (_EARLY, 1),
+    ),
+    ("up", "SGLD with tau 0.01 → 1.5 is slower than SGD and ends below it", _BELOW, (_WHOLE, -1)),
+    ("down", "SGLD with tau 1.5 → 0.01 is faster early and ends level", _NEAR, (_EARLY, 1)),
+)
+
+SCOPING = tuple(
+    _scoped(key, statement, row, end, way) for row in NOISES for key, statement, end, way in _SAID
+)

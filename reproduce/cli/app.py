@@ -39,6 +39,7 @@ _TRAINED = {
     "figure6": "Train with 10, 100 and 1000 samples per weight update, and draw Figure 6.",
     "figure7": "Train the small network at small to large tau, and draw Figure 7.",
     "figure8": "Train with constant and scoped tau, and draw Figure 8.",
+    "readings": "Train under other readings of the text, and hold them against Table 1.",
     "section61": "Train both networks for 5 epochs by SGD: Section 6.1's two accuracies.",
 }
 
@@ -188,7 +189,7 @@ def estimators(*, options: Making = Making()) -> int:
 
 @app.command(name="all")
 def everything(*, options: Making = Making()) -> int:
-    """Make everything: theorems, Tables 1 and 2, Figures 1 to 8, Section 6.1, the claims.
+    """Make everything: theorems, Tables 1 and 2, Figures 1 to 8, Section 6.1, the report.
 
     Args:
         options: Shared with other commands.
@@ -221,15 +222,15 @@ def figures(*, drawing: Drawing = Drawing()) -> int:
 
 
 @app.command
-def claims(*, where: Output = Output()) -> int:
-    """Say, claim by claim, what holds, by the reference run where there are no records.
+def report(*, drawing: Drawing = Drawing()) -> int:
+    """Draw everything and write what holds on one page, by the reference run likewise.
 
     Args:
-        where: Shared with other commands.
+        drawing: Shared with other commands.
     """
     from reproduce import commands
 
-    print(commands.judge_claims(where.output, _console()), end="")
+    print(commands.report(drawing.output, drawing.figures, _console()), end="")
     return 0
 
 

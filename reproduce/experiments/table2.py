@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,30 +13,32 @@ from reproduce import checks, paper, tables
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
 from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
-from reproduce.summary import ROW_TITLES, TITLES
+from reproduce.summary import ROW_TITLES, TITLES, spread
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 NAME = "table2"
 
-_SEED = 0
 _KERNELS = {False: "plain", "auto": "subspace"}
 _MISSING = "missing"
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Which weight updates are timed: Table 1's, of seed 0, from the first on.
+    """Which weight updates are timed: Table 1's, from the first on.
 
     Args:
         updates: Weight updates that count, by the optimizers' argument `subspace`, spelled; one
             more, the first, compiles and stands apart.
+        repetitions: How often everything is timed, each time in turn and with another seed.
     """
 
     updates: Mapping[str, int] = field(default_factory=lambda: {"auto": 100, "false": 20})
+    repetitions: int = 5
 
     def __post_init__(self) -> None:
+        checks.positive_integer("repetitions", self.repetitions)
         for value in self.updates.values():
             checks.positive_integer("updates", value)
 
@@ -62,7 +65,7 @@ class Timing:
 PROTOCOL = Timing()
 """Enough updates for a median."""
 
-QUICK = Timing({"auto": 5, "false": 2})
+QUICK = Timing({"auto": 5, "false": 2}, repetitions=1)
 """The same at a budget for a first look."""
 
 
@@ -73,16 +76,21 @@ class TimedRow:
     Args:
         method: Table 1's name.
         kernels: "plain", as printed, or "subspace", equal in law.
-        seconds: Of a weight update, the median; None without a record.
-        first: Of the first update, which compiles.
-        updates: How many the median is of.
+        repetitions: Seconds of a weight update by repetition, each the median of many updates.
+        first: Of the first update, which compiles, in the first repetition there is.
+        updates: How many each median is of.
     """
 
     method: str
     kernels: str
-    seconds: float | None
+    repetitions: Mapping[int, float]
     first: float | None
     updates: int
+
+    @property
+    def seconds(self) -> float | None:
+        """Of a weight update, the mean over the repetitions; None without a record."""
+        return mean(self.repetitions.values()) if self.repetitions else None
 
 
 def jobs(timing: Timing, data: Callable[[], "Mnist"], execution: Mapping[str, Any]) -> list[Job]:
@@ -95,15 +103,18 @@ def jobs(timing: Timing, data: Callable[[], "Mnist"], execution: Mapping[str, An
     """
     return [
         Job(
-            run=_run(name, case, dict(execution) | {"subspace": subspace}),
+            run=_run(name, case, repetition, dict(execution) | {"subspace": subspace}),
             steps=case.training.updates,
-            execute=partial(run, case, subspace, data),
+            execute=partial(run, case, subspace, repetition, data),
         )
+        for repetition in range(timing.repetitions)
         for name, (case, subspace) in timing.cases().items()
     ]
 
 
-def run(case: Case, subspace: str | bool, data: Callable[[], "Mnist"], report: Report) -> Outcome:
+def run(
+    case: Case, subspace: str | bool, seed: int, data: Callable[[], "Mnist"], report: Report
+) -> Outcome:
     """Trains for as many updates as are timed.
 
     Returns:
@@ -111,7 +122,7 @@ def run(case: Case, subspace: str | bool, data: Callable[[], "Mnist"], report: R
     """
     from reproduce.training import train
 
-    return train(case, _SEED, data(), report, subspace)
+    return train(case, seed, data(), report, subspace)
 
 
 def render(store: Archive, timing: Timing, output: Path) -> tuple[str, list[Path]]:
@@ -127,7 +138,7 @@ def render(store: Archive, timing: Timing, output: Path) -> tuple[str, list[Path
     """
     lines = rows(store, timing)
     found = _records(store, timing)
-    ran_on = sorted({_environment(record) for record in found.values()})
+    ran_on = sorted({_environment(one) for records in found.values() for one in records.values()})
     suffix = "" if timing == PROTOCOL else "-quick" if timing == QUICK else "-other"
     text = _markdown(lines, ran_on, is_full=timing == PROTOCOL)
     return text, tables.write(text, _frame(lines, ran_on), output / f"table2{suffix}")
@@ -141,7 +152,7 @@ def has_records(store: Archive, timing: Timing) -> bool:
 def rows(store: Archive, timing: Timing) -> list[TimedRow]:
     """Returns every row, those without a record marked as missing."""
     found = _records(store, timing)
-    return [_row(name, found.get(name), store) for name in timing.cases()]
+    return [_row(name, found.get(name, {}), store) for name in timing.cases()]
 
 
 def ratio(row: TimedRow, lines: Sequence[TimedRow]) -> float | None:
@@ -150,30 +161,31 @@ def ratio(row: TimedRow, lines: Sequence[TimedRow]) -> float | None:
     return row.seconds / sgd if row.seconds and sgd else None
 
 
-def _run(name: str, case: Case, execution: Mapping[str, Any]) -> Run:
-    return Run(NAME, name, _SEED, case.configuration() | {"execution": dict(execution)})
+def _run(name: str, case: Case, repetition: int, execution: Mapping[str, Any]) -> Run:
+    return Run(NAME, name, repetition, case.configuration() | {"execution": dict(execution)})
 
 
-def _records(store: Archive, timing: Timing) -> dict[str, Record]:
-    """The timed runs by case; of runs with several numbers of threads, the first."""
+def _records(store: Archive, timing: Timing) -> dict[str, dict[int, Record]]:
+    """The timed runs by case and repetition; of several numbers of threads, the first."""
     wanted = {name: case.configuration() for name, (case, _) in timing.cases().items()}
-    found: dict[str, Record] = {}
+    found: dict[str, dict[int, Record]] = {}
     for record in store.scan(NAME):
         run = record.run
         if wanted.get(run.case) == run.settings and store.timings(run) is not None:
-            found.setdefault(run.case, record)
+            found.setdefault(run.case, {}).setdefault(run.seed, record)
     return found
 
 
-def _row(name: str, record: Record | None, store: Archive) -> TimedRow:
+def _row(name: str, records: Mapping[int, Record], store: Archive) -> TimedRow:
     method, _, kernels = name.partition(".")
-    measured = {} if record is None else store.timings(record.run) or {}
+    measured = {one: store.timings(record.run) or {} for one, record in sorted(records.items())}
+    first = next(iter(measured.values()), {})
     return TimedRow(
         method,
         kernels,
-        measured.get("median_update_seconds"),
-        measured.get("first_update_seconds"),
-        max(measured.get("updates", 0) - 1, 0),
+        {one: timed["median_update_seconds"] for one, timed in measured.items()},
+        first.get("first_update_seconds"),
+        max(first.get("updates", 0) - 1, 0),
     )
 
 
@@ -188,7 +200,13 @@ def _environment(record: Record) -> str:
 def _frame(lines: Sequence[TimedRow], ran_on: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            **vars(line),
+            "method": line.method,
+            "kernels": line.kernels,
+            "seconds": line.seconds,
+            "deviation": spread(list(line.repetitions.values())),
+            "repetitions": len(line.repetitions),
+            "first": line.first,
+            "updates": line.updates,
             "ratio_to_sgd": ratio(line, lines),
             "paper_seconds": paper.TABLE2[line.method],
             "paper_ratio_to_sgd": paper.TABLE2[line.method] / paper.TABLE2["sgd"],
@@ -205,10 +223,10 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
         [
             ROW_TITLES[line.method],
             "-" if line.method == "sgd" else line.kernels,
-            _number(line.seconds, ".4f"),
+            _seconds(line),
             _number(ratio(line, lines), ",.0f"),
             _number(line.first, ".2f"),
-            str(line.updates),
+            f"{len(line.repetitions)} x {line.updates}",
             f"{paper.TABLE2[line.method]:.4f}",
             f"{paper.TABLE2[line.method] / paper.TABLE2['sgd']:,.0f}",
         ]
@@ -217,8 +235,9 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
     table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
     warning = [] if is_full else ["**NOT enough updates for a median: a first look.**"]
     notes = [
-        "Seconds per weight update at Table 1's protocol, this machine's: the median over so many "
-        "updates after the first, which compiles and stands apart.",
+        "Seconds per weight update at Table 1's protocol, this machine's: mean ± sample standard "
+        "deviation over so many repetitions of the median over so many updates after the first, "
+        "which compiles and stands apart.",
         "The paper's seconds are of unstated hardware (Table 2 of arXiv 1901.10082); only the "
         "ratios can be compared.",
         "plain: noise in all 159,010 weights at every inner step, as printed (subspace=False); "
@@ -229,6 +248,11 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
     ]
     listed = "\n".join(f"- {note}" for note in notes)
     return "\n\n".join(["# Table 2: seconds per weight update", *warning, table, listed]) + "\n"
+
+
+def _seconds(line: TimedRow) -> str:
+    deviation = spread(list(line.repetitions.values()))
+    return _number(line.seconds, ".4f") + ("" if deviation is None else f" ± {deviation:.4f}")
 
 
 def _number(value: float | None, form: str) -> str:

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 
 from reproduce import checks
+from reproduce.protocols.settings import added
 
 NETWORKS = ("small_dense", "hidden_dense")
-INITIALIZATIONS = ("glorot_uniform", "normal")
+INITIALIZATIONS = ("glorot_uniform", "normal", "uniform")
 TEST_DRAWS = ("per_seed", "per_evaluation")
+ACTIVATIONS = ("relu", "tanh", "sigmoid")
+SAMPLINGS = ("epochs", "replacement")
+PIXELS = ("unit", "standardised")
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,8 @@ class Training:
 
     Args:
         network: `"small_dense"` (784-10) or `"hidden_dense"` (784-200-10).
-        initialization: R8. `"glorot_uniform"`, Keras's default, or `"normal"`, standard
-            deviation 0.1; biases start at zero in both.
+        initialization: R8. `"glorot_uniform"`, Keras's default, `"normal"`, standard deviation
+            0.1, or `"uniform"`, from -0.05 to 0.05; biases start at zero in all.
         batch_size: Images per weight update.
         updates: Weight updates by the method.
         sgd_updates: Weight updates by SGD before those; their minibatches come first.
@@ -25,6 +29,11 @@ class Training:
         test_draw: R10. `"per_seed"`: drawn once; `"per_evaluation"`: anew each time.
         evaluate_every: Weight updates between two points of the training curve.
         tabulated: Updates evaluated in any case, for the table's columns.
+        activation: R13. Of the hidden layer: `"relu"`, `"tanh"` or `"sigmoid"`.
+        sampling: R14. `"epochs"`: minibatches run through permutations of the training images;
+            `"replacement"`: every image is drawn anew.
+        pixels: R15. `"unit"`: from 0 to 1; `"standardised"`: of mean 0 and variance 1 over all
+            pixels of the training images.
 
     Raises:
         ValueError: A value breaks its rule.
@@ -40,11 +49,17 @@ class Training:
     test_draw: str = "per_seed"  # ambiguous (R10)
     evaluate_every: int = 10  # not stated
     tabulated: tuple[int, ...] = (100, 200, 300, 400, 500)  # Table 1
+    activation: str = added("relu")  # not stated (R13)
+    sampling: str = added("epochs")  # not stated (R14)
+    pixels: str = added("unit")  # not stated (R15)
 
     def __post_init__(self) -> None:
         checks.one_of("network", self.network, NETWORKS)
         checks.one_of("initialization", self.initialization, INITIALIZATIONS)
         checks.one_of("test_draw", self.test_draw, TEST_DRAWS)
+        checks.one_of("activation", self.activation, ACTIVATIONS)
+        checks.one_of("sampling", self.sampling, SAMPLINGS)
+        checks.one_of("pixels", self.pixels, PIXELS)
         for name in ("batch_size", "updates", "test_images", "evaluate_every"):
             checks.positive_integer(name, getattr(self, name))
         checks.integer_of_at_least("sgd_updates", self.sgd_updates, 0)

@@ -22,7 +22,8 @@ import sys
 from matplotlib.figure import Figure
 from reproduce import cli
 Figure.savefig = lambda figure, stream, **options: None
-code = cli.main(["figures", "--output", sys.argv[1]])
+output, figures = f"{sys.argv[1]}/docs/results", f"{sys.argv[1]}/figures"
+code = cli.main(["report", "--output", output, "--figures-dir", figures])
 sys.exit("TensorFlow" if "tensorflow" in sys.modules else code)
 """
 
@@ -32,9 +33,10 @@ def test_without_records_all_is_drawn_as_committed_and_no_tensorflow_loaded(
 ) -> None:
     command = [sys.executable, "-c", FRESH, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "statements of the paper were put to a test" in done.stdout
     for folder, pattern, drawn in (
-        ("docs/results", "*.md", tmp_path),
+        ("docs/results", "*.md", tmp_path / "docs" / "results"),
         ("figures", "figure*.csv", tmp_path / "figures"),
     ):
         committed = sorted((ROOT / folder).glob(pattern))
@@ -44,8 +46,8 @@ def test_without_records_all_is_drawn_as_committed_and_no_tensorflow_loaded(
     pictures = {path.name for path in (ROOT / "figures").glob("figure*.p*")}
     assert pictures <= {path.name for path in (tmp_path / "figures").iterdir()}
     assert {line.partition(" from ")[2] for line in done.stderr.splitlines()} == {REFERENCE, ""}
-    listing = (tmp_path / "figures.md").read_text()
-    names = [*(item.name for item in drawing.ITEMS), "claims"]
+    listing = (tmp_path / "docs" / "results" / "figures.md").read_text()
+    names = [item.name for item in drawing.ITEMS]
     assert all(f"| {name} " in listing for name in names)
     assert OWN not in listing
 
@@ -72,7 +74,7 @@ def test_own_records_go_first_and_are_mixed_with_no_others(
     own = Store(tmp_path / "own", warn=pytest.fail)
     own.save(record(TABLE1, "sgd", 0, _flat(0.9)), {})
     own.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.8}), {})
-    assert cli.main(["figures", "--output", str(own.folder)]) == 0
+    assert cli.main(["report", "--output", str(own.folder)]) == 0
     table = (own.folder / "table1.md").read_text()
     assert "0.900" in table
     assert "0.200" not in table
@@ -85,7 +87,7 @@ def test_own_records_go_first_and_are_mixed_with_no_others(
         ("table1-quick.md", OWN),
         ("figures/figure4.png", OWN),
         ("section61.md", REFERENCE),
-        ("claims.md", f"{OWN} and {REFERENCE}"),
+        ("report.md", f"{OWN} and {REFERENCE}"),
     ):
         assert f"wrote {own.folder / name} from {source}\n" in said
     listing = (own.folder / "figures.md").read_text().splitlines()
@@ -98,11 +100,13 @@ def test_own_records_go_first_and_are_mixed_with_no_others(
 def test_claims_are_judged_by_the_reference_where_there_are_no_records(
     reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["claims", "--output", str(tmp_path / "own")]) == 0
+    assert cli.main(["report", "--output", str(tmp_path / "own")]) == 0
     shown = capsys.readouterr()
-    (row,) = [line for line in shown.out.splitlines() if "row SGD:" in line]
-    assert f"| does not hold    | {REFERENCE} " in row
-    assert f"wrote {tmp_path / 'own' / 'claims.md'} from {REFERENCE}\n" in shown.err
+    assert "are pending" in shown.out
+    assert f"wrote {tmp_path / 'own' / 'report.html'} from {REFERENCE}\n" in shown.err
+    assert f"1 seeds that were looked at before of 20 planned, from {REFERENCE}" in (
+        tmp_path / "own" / "report.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_nothing_to_draw_is_code_1(

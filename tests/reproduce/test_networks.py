@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -24,11 +26,13 @@ def test_build_same_seed_same_weights_other_seed_others() -> None:
 
 
 def test_build_initializations_have_their_spread() -> None:
-    glorot, normal = (_weights("hidden_dense", name, 0) for name in INITIALIZATIONS)
+    glorot, normal, uniform = (_weights("hidden_dense", name, 0) for name in INITIALIZATIONS)
     limit = np.sqrt(6 / (784 + 200))
     assert np.abs(glorot[0]).max() <= limit
     assert glorot[0].std() == pytest.approx(limit / np.sqrt(3), rel=0.02)
     assert normal[0].std() == pytest.approx(0.1, rel=0.02)
+    assert np.abs(uniform[0]).max() == pytest.approx(0.05, rel=0.01)
+    assert uniform[0].std() == pytest.approx(0.05 / np.sqrt(3), rel=0.02)
 
 
 def test_build_layers_draw_apart() -> None:
@@ -40,6 +44,24 @@ def test_build_ends_in_logits() -> None:
     logits = np.asarray(networks.hidden_dense("normal", 0)(np.ones((2, 784), np.float32)))
     assert logits.shape == (2, 10)
     assert logits.min() < 0
+
+
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [
+        ("relu", lambda x: np.maximum(x, 0)),
+        ("tanh", np.tanh),
+        ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)
+def test_build_activation_is_the_hidden_layers(
+    activation: str, function: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    model = networks.build("hidden_dense", "normal", 0, activation)
+    first, _, second, _ = model.get_weights()
+    images = np.linspace(-1, 1, 2 * 784, dtype=np.float32).reshape(2, 784)
+    expected = function(images @ first) @ second
+    np.testing.assert_allclose(np.asarray(model(images)), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_build_refuses_unknown_names() -> None:

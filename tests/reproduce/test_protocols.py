@@ -45,6 +45,14 @@ def test_evaluations_after_sgd_count_from_its_start() -> None:
     assert training.evaluations == (0, 60, 100, 120, 125, 180, 200)
 
 
+def test_readings_newer_than_the_records_are_in_their_keys_only_where_not_the_default() -> None:
+    usual = settings(Training())
+    newer = {"activation": "tanh", "sampling": "replacement", "pixels": "standardised"}
+    assert not newer.keys() & usual.keys()
+    other = Training(activation="tanh", sampling="replacement", pixels="standardised")
+    assert settings(other) == usual | newer
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -55,6 +63,9 @@ def test_evaluations_after_sgd_count_from_its_start() -> None:
         ({"test_images": True}, "`test_images` must be a positive integer"),
         ({"network": "conv"}, "`network` must be one of small_dense, hidden_dense"),
         ({"initialization": "he"}, "`initialization` must be one of glorot_uniform, normal"),
+        ({"activation": "elu"}, "`activation` must be one of relu, tanh, sigmoid"),
+        ({"sampling": "all"}, "`sampling` must be one of epochs, replacement"),
+        ({"pixels": "raw"}, "`pixels` must be one of unit, standardised"),
         ({"test_draw": "never"}, "`test_draw` must be one of per_seed, per_evaluation"),
         ({"tabulated": ()}, "`tabulated` must be one or more distinct values"),
     ],
@@ -153,7 +164,8 @@ def test_differences_name_every_departure_once() -> None:
 def test_configuration_holds_every_field(name: str) -> None:
     configuration = TABLE1.cases()[name].configuration()
     method = {field.name for field in dataclasses.fields(TABLE1.methods[name])}
-    assert set(configuration["training"]) == {field.name for field in dataclasses.fields(Training)}
+    training = {field.name for field in dataclasses.fields(Training)}
+    assert set(configuration["training"]) == training - {"activation", "sampling", "pixels"}
     assert set(configuration["method"]) == {"name", *method}
 
 

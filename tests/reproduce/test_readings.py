@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from reproduce import readings
 from reproduce.protocols import TABLE1, LocalEntropyBySGLD, spelled
 from reproduce.readings import READINGS
 
-NUMBERS = ["R1", "R2", "R5", "R6", "R8", "R9", "R10"]
+NUMBERS = ["R1", "R2", "R5", "R6", "R8", "R9", "R10", "R13", "R14", "R15"]
 OTHERS = {
     "noise": "linear",
     "loss_multiplier": 20.0,
@@ -16,12 +17,27 @@ OTHERS = {
     "initialization": "normal",
     "restart": False,
     "test_draw": "per_evaluation",
+    "activation": "tanh",
+    "sampling": "replacement",
+    "pixels": "standardised",
 }
 
 
 def test_every_reading_that_can_be_chosen_is_there() -> None:
     assert list(READINGS) == list(OTHERS)
     assert [one.number for one in READINGS.values()] == NUMBERS
+
+
+def test_page_of_the_readings_names_each_with_its_values() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "readings.md").read_text(encoding="utf-8")
+    assert [f"| R{number} |" in page for number in range(1, 16)] == [True] * 15
+    for one in READINGS.values():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {one.number} |")]
+        assert all(f"`{one.name}={value}`" in row for value in _spelled(one))
+
+
+def _spelled(reading: readings.Reading) -> list[str]:
+    return ["1", "20"] if isinstance(reading.answers, str) else reading.values.split("|")
 
 
 @pytest.mark.parametrize(("name", "value"), OTHERS.items())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from reproduce.randomness import Stream, generator, integer_seed
-from reproduce.sampling import held_out_subset, minibatches
+from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
 
 
 def test_minibatches_cover_each_epoch_once_in_another_order() -> None:
@@ -16,6 +16,18 @@ def test_minibatches_cover_each_epoch_once_in_another_order() -> None:
 def test_minibatches_fewer_updates_are_a_prefix() -> None:
     many = minibatches(7, images=50, batch_size=20, updates=9)
     np.testing.assert_array_equal(minibatches(7, images=50, batch_size=20, updates=4), many[:4])
+
+
+def test_minibatches_with_replacement_repeat_images_and_fewer_updates_are_a_prefix() -> None:
+    many = minibatches_with_replacement(7, images=50, batch_size=20, updates=40)
+    assert many.shape == (40, 20)
+    assert set(many.ravel()) == set(range(50))
+    assert len(set(many[0])) < 20
+    few = minibatches_with_replacement(7, images=50, batch_size=20, updates=4)
+    np.testing.assert_array_equal(few, many[:4])
+    # Each image 16 times of 800 on average, with a variance of about 15.7.
+    counts = np.bincount(many.ravel())
+    assert 8 < counts.var() < 28
 
 
 def test_minibatches_depend_on_the_seed() -> None:

@@ -110,6 +110,59 @@ def test_train_test_images_drawn_at_each_evaluation() -> None:
     assert len(set(_train(still, anew)["curve"]["accuracy"])) > 1
 
 
+def test_train_measures_on_all_test_images_and_on_some_drawn_anew() -> None:
+    result, beside = training.train(Case(SETUP, SGD), 0, DATA, lambda updates: None)
+    anew = _train(SGD, replace(SETUP, test_draw="per_evaluation"))
+    assert beside["held_out"]["per_evaluation"] == anew["curve"]["accuracy"]
+    whole = _train(SGD, replace(SETUP, test_images=len(DATA.test_labels)))
+    assert beside["held_out"]["all"] == whole["curve"]["accuracy"]
+    assert "held_out" not in result
+
+
+def test_train_pixels_standardised() -> None:
+    scaled = training.pixels(replace(SETUP, pixels="standardised"), DATA)
+    images = np.asarray(scaled(DATA.train_images))
+    assert images.shape == (400, 784)
+    assert images.dtype == np.float32
+    assert images.mean() == pytest.approx(0.0, abs=1e-4)
+    assert images.std() == pytest.approx(1.0, abs=1e-4)
+    unit = np.asarray(training.pixels(SETUP, DATA)(DATA.train_images))
+    np.testing.assert_array_equal(unit, DATA.train_images.reshape(-1, 784) / np.float32(255))
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"initialization": "uniform"},
+        {"activation": "tanh"},
+        {"activation": "sigmoid"},
+        {"sampling": "replacement"},
+        {"pixels": "standardised"},
+    ],
+    ids=str,
+)
+def test_train_readings_go_ways_of_their_own(reading: dict[str, Any]) -> None:
+    usual, other = (_train(SGD, replace(SMALL_SETUP, **own)) for own in ({}, reading))
+    assert other["status"] == "completed"
+    assert other["curve"]["loss"] != usual["curve"]["loss"]
+
+
+def test_train_every_reading_at_once() -> None:
+    setup = replace(
+        SMALL_SETUP,
+        initialization="normal",
+        activation="tanh",
+        sampling="replacement",
+        pixels="standardised",
+    )
+    for method in (
+        LocalEntropyByImportanceSampling(samples=4, loss_multiplier=20.0),
+        replace(HR, growing=True),
+        LocalEntropyBySGLD(samples=4, persistent=False, restart=False),
+    ):
+        assert _train(method, setup)["status"] == "completed"
+
+
 def test_train_diverged_run_stops_and_says_where() -> None:
     result = _train(GradientDescent(learning_rate=1e38))
     assert result["status"] == "diverged"

@@ -1,66 +1,50 @@
-"""Measures of curves on curves small enough to count, and the intervals that decide."""
+"""Measures of curves on curves small enough to count."""
 
 import pytest
 
 from reproduce.claims.measures import (
-    Kept,
-    Number,
-    drop,
-    every,
-    largest_fall,
-    largest_gap,
-    over_seeds,
-    share_of_rises,
-    since,
+    MissingError,
+    at,
+    difference,
+    each,
+    ending,
+    falls,
+    final,
+    gain,
+    linearity,
+    over,
+    roughness,
 )
 
 CURVE = {0: 0.1, 10: 0.5, 20: 0.4, 30: 0.3, 40: 0.6, 50: 0.55}
 
 
-def test_falls_are_counted_from_the_best_so_far_or_from_the_one_before() -> None:
-    assert largest_fall(CURVE) == pytest.approx(0.2)
-    assert drop(CURVE) == pytest.approx((0.1 + 0.1 + 0.05) / 5)
-    assert share_of_rises(CURVE) == pytest.approx(2 / 5)
-    assert since(30, largest_fall)(CURVE) == pytest.approx(0.05)
+def test_measures_by_hand() -> None:
+    assert at(20)(CURVE) == 0.4
+    assert over(10, 30)(CURVE) == pytest.approx(0.4)
+    assert gain(10, 40)(CURVE) == pytest.approx(0.1)
+    assert final(CURVE) == pytest.approx((0.5 + 0.4 + 0.3 + 0.6 + 0.55) / 5)
+    assert ending(40)({0: 0.9, **CURVE, -10: 0.9}) == pytest.approx(
+        (0.1 + 0.5 + 0.4 + 0.3 + 0.6) / 5
+    )
+    assert falls(0, 50)(CURVE) == pytest.approx((0.1 + 0.1 + 0.05) / 5)
+    assert falls(30, 50)(CURVE) == pytest.approx(0.05 / 2)
+    # Steps 0.4 -0.1 -0.1 0.3 -0.05, their differences -0.5 0 0.4 -0.35.
+    squares = (0.25 + 0.0 + 0.16 + 0.1225) / 4
+    assert roughness(0, 50)(CURVE) == pytest.approx(squares**0.5)
 
 
-def test_largest_gap_is_where_the_means_are_furthest_apart() -> None:
-    ours = {0: {0: 0.1, 10: 0.5}, 1: {0: 0.2, 10: 0.3}}
-    theirs = {0: {0: 0.1, 10: 0.7}, 1: {0: 0.1, 10: 0.7}}
-    gap = largest_gap(ours, theirs)
-    assert gap.value == pytest.approx(-0.3)
-    assert gap.error == pytest.approx(0.1)
+def test_straight_line_is_not_rough_and_wholly_linear() -> None:
+    line = {update: 0.1 + 0.01 * update for update in range(0, 60, 10)}
+    assert roughness(0, 50)(line) == pytest.approx(0.0, abs=1e-15)
+    assert linearity(line) == pytest.approx(1.0)
+    assert linearity(CURVE) < 0.9
+    assert linearity(dict.fromkeys(CURVE, 0.3)) == 0.0
 
 
-def test_interval_is_students() -> None:
-    # t with 4 degrees of freedom reaches 2.776 at 97.5 %.
-    number = Number(1.0, 0.1, 5)
-    assert number.above(0.72) is True
-    assert number.above(0.73) is None
-    assert number.above(1.28) is False
-    assert number.below(1.28) is True
-    assert number.below(1.27) is None
-    assert number.below(0.72) is False
-    assert number.at_most(1.28) is True
-    assert number.within(1.28) is True
-    assert number.within(1.27) is None
-    assert number.within(0.72) is False
-
-
-def test_one_seed_is_decided_by_its_value() -> None:
-    number = over_seeds([0.5])
-    assert (number.above(0.4), number.below(0.6), number.at_most(0.5)) == (True, True, True)
-    assert (number.above(0.5), number.below(0.5), number.at_most(0.4)) == (False, False, False)
-    assert f"{number}" == "0.500"
-
-
-def test_seeds_that_agree_to_the_bit_are_no_spread() -> None:
-    assert over_seeds([0.5, 0.5]).above(0.49) is True
-
-
-@pytest.mark.parametrize(
-    ("parts", "verdict"),
-    [((True, True), True), ((True, None), None), ((None, False), False), ((), True)],
-)
-def test_broken_part_decides(parts: tuple[Kept, ...], verdict: Kept) -> None:
-    assert every(*parts) is verdict
+def test_methods_are_compared_seed_by_seed_on_the_seeds_that_both_have() -> None:
+    few, many = {0: {0: 0.2}, 2: {0: 0.1}}, {2: {0: 0.9}, 1: {0: 0.5}, 0: {0: 0.3}}
+    assert difference(at(0), many, few) == pytest.approx((0.1, 0.8))
+    assert each(at(0), many) == (0.3, 0.5, 0.9)
+    with pytest.raises(MissingError):
+        difference(at(0), few, {1: {0: 0.9}})

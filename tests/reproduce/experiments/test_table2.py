@@ -30,9 +30,9 @@ def _save(store: Store, timing: Timing, seconds: Mapping[str, float]) -> None:
 
 
 def test_jobs_time_table1s_methods_in_both_ways_and_sgd_once() -> None:
-    runs = {
-        job.run.case: job.run.configuration for job in table2.jobs(PROTOCOL, stripes, EXECUTION)
-    }
+    jobs = table2.jobs(PROTOCOL, stripes, EXECUTION)
+    runs = {job.run.case: job.run.configuration for job in jobs}
+    assert [job.run.seed for job in jobs if job.run.case == "is.plain"] == [0, 1, 2, 3, 4]
     assert list(runs) == [
         "sgd.subspace", "is.subspace", "sgld.subspace", "hr.subspace",
         "is.plain", "sgld.plain", "hr.plain",
@@ -50,7 +50,9 @@ def test_table_shows_medians_ratios_and_the_papers(tmp_path: Path) -> None:
     text, written = table2.render(store, PROTOCOL, tmp_path)
     (plain,) = [line for line in text.splitlines() if line.startswith("| IS ") and "plain" in line]
     cells = [cell.strip() for cell in plain.strip("|").split("|")]
-    assert cells == ["IS", "plain", "3.0000", "1,500", "2.50", "20", "6.2504", "1,953"]
+    assert cells == [
+        "IS", "plain", "3.0000 ± 0.0000", "1,500", "2.50", "5 x 20", "6.2504", "1,953"
+    ]  # fmt: skip
     assert "2 threads on a processor" in text
     assert "NOT enough" not in text
     read = pd.read_csv(written[1]).set_index(["method", "kernels"])
@@ -58,6 +60,19 @@ def test_table_shows_medians_ratios_and_the_papers(tmp_path: Path) -> None:
     assert read.loc[("hr", "plain"), "paper_seconds"] == paper.TABLE2["hr"]
     assert read["seconds"].isna()[("hr", "plain")]
     assert "missing" in text
+
+
+def test_seconds_are_the_mean_over_the_repetitions_that_there_are(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    for repetition, seconds in ((0, 0.002), (3, 0.004)):
+        jobs = table2.jobs(PROTOCOL, stripes, EXECUTION)
+        (job,) = [j for j in jobs if (j.run.case, j.run.seed) == ("sgd.subspace", repetition)]
+        timings = {"updates": 101, "first_update_seconds": 1.0, "median_update_seconds": seconds}
+        store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}), timings)
+    (sgd,) = [row for row in table2.rows(store, PROTOCOL) if row.method == "sgd"]
+    assert sgd.repetitions == {0: 0.002, 3: 0.004}
+    assert sgd.seconds == pytest.approx(0.003)
+    assert "0.0030 ± 0.0014" in table2.render(store, PROTOCOL, tmp_path)[0]
 
 
 def test_records_without_their_seconds_or_of_another_budget_are_left_out(tmp_path: Path) -> None:
@@ -79,7 +94,7 @@ def test_seconds_stand_in_the_timings_alone() -> None:
         )
         return Mnist(small.train_images, small.train_labels, images, labels)
 
-    jobs = table2.jobs(Timing({"auto": 1, "false": 1}), data, EXECUTION)
+    jobs = table2.jobs(Timing({"auto": 1, "false": 1}, 1), data, EXECUTION)
     (job,) = [job for job in jobs if job.run.case == "sgd.subspace"]
     first, second = (job.execute(lambda steps: None) for _ in range(2))
     assert first[0] == second[0]

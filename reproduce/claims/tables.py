@@ -1,0 +1,227 @@
+"""Claims 2, 5 and 10: what the paper has numbers of, Tables 1 and 2 and Section 6.1."""
+
+import math
+
+from reproduce import paper
+from reproduce.claims.bounds import FACTOR, REPEATS, REPORTED
+from reproduce.claims.cases import COLUMNS, METHODS, NAMES, table1
+from reproduce.claims.claim import Claim
+from reproduce.claims.evidence import TRIVIAL, Evidence, chance
+from reproduce.claims.measures import MissingError, at, difference, each
+from reproduce.claims.parts import Fact, Part, Prediction, narrow
+from reproduce.experiments import section61, table2
+from reproduce.protocols import Case, GradientDescent
+
+_ROUNDING = 0.005
+"""Table 1 has two digits."""
+
+_BLAMES = {
+    "is": "R2 (mean or sum of the losses in the weights) was varied: the readings",
+    "sgld": "R1 (standard deviation sqrt(eps_j) as printed, or eps_j) was varied: the next row",
+    "hr": "R5 (decaying or growing steps) was varied: the readings",
+}
+
+
+# Claim 2: Table 1, row by row, and row less SGD's row, since the paper's rows share one start.
+
+
+def _row(row: str) -> Claim:
+    published = paper.TABLE1[row.partition("-")[0]]
+
+    def rule(evidence: Evidence) -> list[Prediction]:
+        curves = evidence.curves(table1(row))
+        return [
+            Prediction(
+                f"accuracy at {update}",
+                each(at(update), curves),
+                published=published[update],
+                rounding=_ROUNDING,
+            )
+            for update in COLUMNS
+        ]
+
+    return Claim(
+        f"table1.{row}",
+        2,
+        f"Table 1, row {NAMES[row]}: the paper's run could be one more of ours",
+        "Table 1",
+        rule,
+        gate=lambda evidence: [narrow(rule(evidence))],
+        own=[table1(row)],
+        controls=TRIVIAL,
+        seeds=20,
+        blame=_BLAMES.get(row, "initial weights (R8) are not stated"),
+    )
+
+
+def _contrast(row: str) -> Claim:
+    published, sgd = paper.TABLE1[row.partition("-")[0]], paper.TABLE1["sgd"]
+
+    def rule(evidence: Evidence) -> list[Prediction]:
+        ours, theirs = (evidence.curves(table1(name)) for name in (row, "sgd"))
+        return [
+            Prediction(
+                f"{NAMES[row]} less SGD at {update}",
+                difference(at(update), ours, theirs),
+                published=round(published[update] - sgd[update], 2),
+                rounding=2 * _ROUNDING,
+            )
+            for update in COLUMNS
+        ]
+
+    return Claim(
+        f"table1.{row}-less-sgd",
+        2,
+        f"Table 1, {NAMES[row]} less SGD: the paper's difference could be one more of ours",
+        "Table 1",
+        rule,
+        gate=lambda evidence: [narrow(rule(evidence))],
+        own=[table1(row)],
+        controls=TRIVIAL,
+        seeds=20,
+        blame=_BLAMES.get(row, ""),
+    )
+
+
+TABLE1 = (*map(_row, ("sgd", *METHODS)), *map(_contrast, METHODS))
+
+
+# Claim 5: Table 2, as logarithms of ratios, repetition by repetition.
+
+
+_PAPERS = Evidence(
+    timed=[
+        table2.TimedRow(method, "plain", {0: seconds}, None, 0)
+        for method, seconds in paper.TABLE2.items()
+    ]
+)
+
+
+def _logarithms(evidence: Evidence, method: str, other: str) -> tuple[float, ...]:
+    ours, theirs = evidence.seconds(method), evidence.seconds(other)
+    shared = sorted(ours.keys() & theirs.keys())
+    if not shared:
+        raise MissingError
+    return tuple(math.log10(ours[one] / theirs[one]) for one in shared)
+
+
+def _repeats(evidence: Evidence) -> list[Fact]:
+    seconds = evidence.seconds("sgd").values()
+    name = f"SGD's seconds repeat within a factor of {REPEATS:g}"
+    return [Fact(name, max(seconds) <= REPEATS * min(seconds))]
+
+
+def _timed(key: str, statement: str, bounds: dict[tuple[str, str], tuple[float, float]]) -> Claim:
+    """Compares seconds: pairs of methods, and the ends of the ratio; by its logarithm."""
+
+    def rule(evidence: Evidence) -> list[Part]:
+        return [
+            Part(
+                f"log10 of {ours}'s over {theirs}'s seconds",
+                _logarithms(evidence, ours, theirs),
+                *map(math.log10, ends),
+            )
+            for (ours, theirs), ends in bounds.items()
+        ]
+
+    return Claim(
+        key,
+        5,
+        statement,
+        "Table 2",
+        rule,
+        gate=_repeats,
+        published=_PAPERS,
+        slack=0.0,
+        seeds=table2.PROTOCOL.repetitions,
+        blame="how the inner loops are implemented, and the unstated hardware",
+    )
+
+
+def _ratio(method: str) -> Claim:
+    published = paper.TABLE2[method] / paper.TABLE2["sgd"]
+    return _timed(
+        f"table2.{method}",
+        f"{NAMES[method].partition(' ')[0]} takes {published:,.0f} times SGD's seconds, within a "
+        f"factor of {FACTOR:g} (plain kernels)",
+        {(method, "sgd"): (published / FACTOR, published * FACTOR)},
+    )
+
+
+TABLE2 = (
+    _timed(
+        "table2.thousand",
+        "SGD is about 10^3 times faster per weight update, 10^2.5 to 10^3.5 (plain kernels)",
+        {(method, "sgd"): (10**2.5, 10**3.5) for method in ("is", "sgld", "hr")},
+    ),
+    *map(_ratio, ("is", "sgld", "hr")),
+    _timed(
+        "table2.half",
+        f"HR takes about half of the seconds of IS and of SGLD, within a factor of {REPEATS:g} "
+        "(plain kernels)",
+        {("hr", other): (0.5 / REPEATS, 0.5 * REPEATS) for other in ("is", "sgld")},
+    ),
+)
+
+
+# Claim 10: Section 6.1.
+
+
+_SMALL, _HIDDEN = (
+    next(one for one in section61.PROTOCOL.panels.values() if one.training.network == network)
+    for network in ("small_dense", "hidden_dense")
+)
+_RATE = GradientDescent(0.01)  # Section 6.2's
+
+
+def _reaches(evidence: Evidence) -> list[Part]:
+    published, last = paper.SECTION_6_1["small_dense"], _SMALL.training.updates
+    ends = each(at(last), evidence.curves(Case(_SMALL.training, _RATE)))
+    bounds = (published - REPORTED, published + REPORTED)
+    return [Part("accuracy after 5 epochs, learning rate 0.01", ends, *bounds)]
+
+
+def _at_best(evidence: Evidence) -> list[Part]:
+    best, last = paper.SECTION_6_1["hidden_dense"], _HIDDEN.training.updates
+    return [
+        Part(
+            f"accuracy after 5 epochs, {name}",
+            each(at(last), evidence.curves(case)),
+            high=best,
+        )
+        for name, case in _HIDDEN.cases().items()
+    ]
+
+
+def _larger_is_better(evidence: Evidence) -> list[Part]:
+    small = paper.SECTION_6_1["small_dense"]
+    ends = [
+        each(at(_HIDDEN.training.updates), evidence.curves(case))
+        for case in _HIDDEN.cases().values()
+    ]
+    return [Part("accuracy after 5 epochs, each rate", values, low=small) for values in ends]
+
+
+SECTION61 = (
+    Claim(
+        "section61.small",
+        10,
+        "the small network reaches 0.912 in 5 epochs of SGD",
+        "Section 6.1",
+        _reaches,
+        own=[Case(_SMALL.training, _RATE)],
+        controls={"a chance curve": chance},
+        blame="the learning rate is not stated: Section 6.1's table has four",
+    ),
+    Claim(
+        "section61.hidden",
+        10,
+        "the larger one reaches 0.989 at best: 5 epochs can refute it, not prove it",
+        "Section 6.1",
+        _at_best,
+        gate=_larger_is_better,
+        own=list(_HIDDEN.cases().values()),
+        controls={"a chance curve": chance},
+        blame="an expectation; the learning rate and the epochs are not stated",
+    ),
+)

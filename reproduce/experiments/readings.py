@@ -1,0 +1,269 @@
+"""The readings of what the text leaves open, run: one at a time, and combinations named beforehand.
+
+Screened with seeds 0 to 4; what comes nearest is confirmed with seeds 5 to 24. A reading that all
+rows share (initial weights, activation, pixels, sampling) explains only if one setting fits them
+all. R10, the draw of the test images, needs no runs of its own: Table 1's runs record the accuracy
+under both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pandas as pd
+
+from reproduce import paper, readings, tables
+from reproduce.claims.parts import Part, Prediction, is_uncontradicted
+from reproduce.experiments import panels
+from reproduce.protocols import (
+    TABLE1,
+    VARIANTS,
+    Comparison,
+    GradientDescent,
+    LocalEntropyByImportanceSampling,
+    LocalEntropyBySGLD,
+    Panels,
+    Training,
+)
+from reproduce.readings import READINGS
+from reproduce.records import Record
+from reproduce.summary import MethodRow, centre
+
+NAME = "readings"
+TITLE = "The readings"
+
+_SUM = {"loss_multiplier": 20.0}
+_GROWING = {"growing": True}
+_OWN = _SUM | _GROWING
+_NORMAL = {"initialization": "normal"}
+_UNIFORM = {"initialization": "uniform"}
+_TANH = {"activation": "tanh"}
+_SIGMOID = {"activation": "sigmoid"}
+_REPLACED = {"sampling": "replacement"}
+_STANDARD = {"pixels": "standardised"}
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "Table 1's": {},
+    "R2 sum": _SUM,
+    "R5 growing": _GROWING,
+    "R6 chain from the weights": {"persistent": False},
+    "R8 normal": _NORMAL,
+    "R8 uniform": _UNIFORM,
+    "R9 j runs on": {"restart": False},
+    "R13 tanh": _TANH,
+    "R13 sigmoid": _SIGMOID,
+    "R14 replacement": _REPLACED,
+    "R15 standardised": _STANDARD,
+    "R2 + R5": _OWN,
+    "R2 + R5 + normal": _OWN | _NORMAL,
+    "R2 + R5 + uniform": _OWN | _UNIFORM,
+    "R2 + R5 + standardised": _OWN | _STANDARD,
+    "R2 + R5 + tanh": _OWN | _TANH,
+    "normal + standardised": _NORMAL | _STANDARD,
+    "uniform + standardised": _UNIFORM | _STANDARD,
+    "normal + tanh": _NORMAL | _TANH,
+    "uniform + tanh": _UNIFORM | _TANH,
+    "tanh + standardised": _TANH | _STANDARD,
+    "normal + replacement": _NORMAL | _REPLACED,
+    "R2 + R5 + normal + standardised": _OWN | _NORMAL | _STANDARD,
+}
+"""What is chosen otherwise than by default, on Table 1."""
+
+_TAUS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+_CAPTION = 1500 ** (1 / 500) - 1
+"""R11: tau1 such that tau falls from 1.5 to 0.001 in 500 updates, as Figure 8's caption has it."""
+
+
+def protocol(table1: Comparison, small: Training, samples: int) -> Panels:
+    """Returns a panel per setting of Table 1, and three for Figures 7 and 8.
+
+    Args:
+        table1: Table 1.
+        small: Figure 7's training set-up.
+        samples: Of the methods in those figures.
+    """
+    settings = {name: readings.choose(table1, chosen) for name, chosen in SETTINGS.items()}
+    summed = {
+        f"IS, tau = {tau:g}": LocalEntropyByImportanceSampling(tau, samples, **_SUM)
+        for tau in _TAUS
+    }
+    scoped = {
+        row: LocalEntropyBySGLD(1.5, samples, tau1=_CAPTION, **VARIANTS.get(row, {}))
+        for row in ("sgld", "sgld-linear")
+    }
+    slow = {f"SGD, learning rate {tau:g}": GradientDescent(tau) for tau in _TAUS[:3]}
+    return Panels(
+        settings
+        | {
+            "R2 sum, Figure 7": Comparison(small, summed),
+            "R11 from 1.5 to 0.001, Figure 8": Comparison(table1.training, scoped),
+            "SGD with a small learning rate, Figure 7": Comparison(small, slow),
+        }
+    )
+
+
+PROTOCOL = protocol(TABLE1, Training(network="small_dense"), 1000)
+"""The screen, at the paper's budget."""
+
+_SHORT = Training(updates=6, test_images=100, evaluate_every=3, tabulated=(6,))
+QUICK = protocol(
+    replace(TABLE1.with_budget(samples=4), training=_SHORT),
+    replace(_SHORT, network="small_dense"),
+    samples=4,
+)
+"""The same at a budget for a first look; not the paper's."""
+
+jobs = panels.jobs
+recorded = panels.recorded
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far a row under a setting is from the paper's.
+
+    Args:
+        setting: The setting's name.
+        row: The row's name.
+        ends: Accuracy after the last update by seed.
+        gaps: Ours less the paper's by seed, each the mean over Table 1's columns.
+        root: Root mean square over the columns of the mean curve's gaps.
+        fits: Whether the paper's run could be one more of ours; None of fewer than two seeds.
+    """
+
+    setting: str
+    row: str
+    ends: Sequence[float] = ()
+    gaps: Sequence[float] = ()
+    root: float | None = None
+    fits: bool | None = None
+
+
+def distances(
+    records: Sequence[Record],
+    protocol: Panels,
+    seeds: Sequence[int] | None,
+    subspace: str | bool = "auto",
+) -> list[Distance]:
+    """Returns every row of every setting, those without a record too."""
+    return [
+        _distance(panel.title, row)
+        for panel in panels.summarised(records, protocol, seeds, subspace)
+        for row in panel.rows
+    ]
+
+
+def _distance(setting: str, row: MethodRow) -> Distance:
+    curves = list(row.curves.values())
+    last = max(row.updates(), default=0)
+    ends = [curve[last] for curve in curves if last in curve]
+    published = paper.TABLE1.get(row.name.partition("-")[0], {}) if setting in SETTINGS else {}
+    whole = [curve for curve in curves if published and published.keys() <= curve.keys()]
+    if not whole:
+        return Distance(setting, row.name, ends)
+    gaps = [mean(curve[update] - value for update, value in published.items()) for curve in whole]
+    parts = [
+        Prediction("", [curve[update] for curve in whole], published=value, rounding=0.005)
+        for update, value in published.items()
+    ]
+    root = mean((part.value - part.published) ** 2 for part in parts) ** 0.5
+    fits = is_uncontradicted(parts) if len(whole) > 1 else None
+    return Distance(setting, row.name, ends, gaps, root, fits)
+
+
+def frame(found: Sequence[Distance]) -> pd.DataFrame:
+    """Returns a line per setting and row, numbers unrounded."""
+    return pd.DataFrame(
+        {
+            "setting": one.setting,
+            "row": one.row,
+            "runs": len(one.ends),
+            "end": centre(one.ends),
+            "gap": centre(one.gaps),
+            "gap_low": _interval(one)[0],
+            "gap_high": _interval(one)[1],
+            "root_mean_square": one.root,
+            "fits": one.fits,
+        }
+        for one in found
+    )
+
+
+def _interval(one: Distance) -> tuple[float | None, float | None]:
+    return Part("", one.gaps).interval(1) if len(one.gaps) > 1 else (None, None)
+
+
+def grid(found: Sequence[Distance]) -> list[list[str]]:
+    """Returns the table's cells: setting, row, runs, end, gap, distance, whether it fits."""
+    cells = []
+    for one in found:
+        end, (low, high) = centre(one.ends), _interval(one)
+        gap = f"{centre(one.gaps):+.3f}" if one.gaps else "-"
+        gap += "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
+        said = {True: "could be one more", False: "contradicted", None: "-"}[one.fits]
+        cells.append(
+            [
+                one.setting,
+                one.row,
+                str(len(one.ends)) if one.ends else "not run",
+                "-" if end is None else f"{end:.3f}",
+                gap,
+                "-" if one.root is None else f"{one.root:.3f}",
+                said,
+            ]
+        )
+    return cells
+
+
+HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
+
+
+def joint(found: Sequence[Distance]) -> list[str]:
+    """Returns which settings fit all rows, SGLD in either reading of its noise; in words."""
+    lines = []
+    for setting in SETTINGS:
+        fits = {one.row: one.fits for one in found if one.setting == setting}
+        fits["sgld"] = fits.get("sgld") or fits.get("sgld-linear")
+        if all(fits.get(row) for row in ("sgd", "is", "sgld", "hr")):
+            lines.append(f"`{setting}` fits all rows of Table 1.")
+    return lines or ["No setting has been shown to fit all rows of Table 1."]
+
+
+def render(
+    records: Sequence[Record],
+    protocol: Panels,
+    seeds: Sequence[int] | None,
+    subspace: str | bool,
+    output: Path,
+    figures: Path,
+) -> tuple[str, list[Path]]:
+    """Writes every setting beside the paper's rows, as Markdown and CSV.
+
+    Args:
+        records: Any records of training; those of other runs are left out.
+        protocol: What is shown, run or not.
+        seeds: The seeds shown; `None`: all there are.
+        subspace: Which executions are shown.
+        output: Folder of the table.
+        figures: Not used: there is no figure.
+
+    Returns:
+        The table as Markdown, and the files written.
+    """
+    del figures
+    found = distances(records, protocol, seeds, subspace)
+    suffix = "" if protocol == PROTOCOL else "-quick" if protocol == QUICK else "-some"
+    table = pd.DataFrame(grid(found), columns=HEADER)
+    notes = [
+        *joint(found),
+        "gap: ours less the paper's, mean over Table 1's five columns, and the 95 % interval of "
+        "that mean over seeds; distance: root mean square over the columns of our mean curve's.",
+        "the paper's row: whether it could be one more run of ours (prediction intervals, 99 % "
+        "at each column, rounding added). One seed decides nothing.",
+        *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
+    ]
+    listed = "\n".join(f"- {note}" for note in notes)
+    text = table.to_markdown(index=False, disable_numparse=True)
+    text = f"# {TITLE}\n\n{text}\n\n{listed}\n"
+    return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")

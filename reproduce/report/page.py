@@ -1,0 +1,183 @@
+"""From records to the page: `report.html`, which needs nothing beside it, `report.md` and a CSV."""
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reproduce import tables
+from reproduce.claims import judge
+from reproduce.claims.bounds import STATED
+from reproduce.claims.cases import NAMES
+from reproduce.claims.claim import Finding
+from reproduce.claims.parts import ALPHA, Part
+from reproduce.experiments import readings, table2
+from reproduce.experiments.base import RECORDS
+from reproduce.protocols import TABLE1
+from reproduce.records import Archive, Record
+from reproduce.report import view
+from reproduce.summary import TITLES, environment, spread, summarise
+
+NAME = "report"
+
+
+def render(
+    stores: Mapping[str, Archive], output: Path, figures: Path
+) -> tuple[str, list[str], list[Path]]:
+    """Writes the page.
+
+    Args:
+        stores: The records, by the name of where they lie.
+        output: Folder of the page.
+        figures: Folder of the figures, those of them that are there are shown.
+
+    Returns:
+        The conclusion in plain words, the names of the stores that decided, and the files written.
+    """
+    findings = judge(stores)
+    shown = view.topics(findings)
+    said = view.conclusion(shown)
+    scanned = {name: store.scan(RECORDS) for name, store in stores.items()}
+    records = [one for found in scanned.values() for one in found]
+    context = {
+        "conclusion": said,
+        "topics": shown,
+        "verdicts": view.SHOWN,
+        "bounds": STATED,
+        "level": 1 - 2 * ALPHA,
+        "readings": readings.grid(found := readings.distances(records, readings.PROTOCOL, None)),
+        "readings_header": readings.HEADER,
+        "joint": readings.joint(found),
+        "costs": _costs(stores, records),
+        "elsewhere": [_elsewhere(row, stores, scanned) for row in TABLE1.methods],
+        "machines": sorted({environment(record) for record in records}),
+        "seeds": sorted({record.run.seed for record in records}),
+        "pictures": _pictures(shown, figures),
+        "folder": Path(os.path.relpath(figures, output)).as_posix(),
+    }
+    written = tables.write(_filled("report.md.j2", context), _frame(findings), output / NAME)
+    page = output / f"{NAME}.html"
+    tables.write_text(page, _filled("report.html.j2", context))
+    used = [name for name in stores if any(finding.source == name for finding in findings)]
+    return "\n\n".join(said) + "\n", used, [page, *written]
+
+
+def _filled(template: str, context: Mapping[str, Any]) -> str:
+    loaded = Environment(
+        loader=PackageLoader("reproduce.report"),
+        autoescape=template.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    loaded.filters["cell"] = lambda text: str(text).replace("|", "\\|")
+    return loaded.get_template(template).render(context)
+
+
+def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
+    """The figures there are, by name, as text that a page can hold."""
+    paths = {name: figures / f"{name}.png" for topic in shown for name in topic.figures}
+    return {
+        name: base64.b64encode(path.read_bytes()).decode()
+        for name, path in paths.items()
+        if path.exists()
+    }
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a row of Table 1 costs, beyond the paper: accuracy against seconds.
+
+    Args:
+        title: The row and its kernels.
+        seconds: Per weight update.
+        accuracy: After 500 weight updates.
+        total: Seconds of those.
+    """
+
+    title: str
+    seconds: float
+    accuracy: float
+    total: float
+
+
+def _costs(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[Cost]:
+    updates = TABLE1.training.updates
+    ends = {row.name: row.at(updates) for row in summarise(records, TABLE1, None)}
+    return [
+        Cost(
+            f"{TITLES[row.method]}, {'-' if row.method == 'sgd' else row.kernels}",
+            row.seconds,
+            mean(ends[row.method]),
+            updates * row.seconds,
+        )
+        for row in _timed(stores)
+        if row.seconds is not None and ends.get(row.method)
+    ]
+
+
+def _timed(stores: Mapping[str, Archive]) -> list[table2.TimedRow]:
+    for store in stores.values():
+        rows = table2.rows(store, table2.PROTOCOL)
+        if any(row.seconds for row in rows):
+            return rows
+    return []
+
+
+def _elsewhere(
+    row: str, stores: Mapping[str, Archive], scanned: Mapping[str, Sequence[Record]]
+) -> list[str]:
+    """A row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
+    wanted = TABLE1.cases()[row].configuration()
+    found = [
+        held_out
+        for name, records in scanned.items()
+        for record in records
+        if record.run.settings == wanted and record.result["diverged_at"] is None
+        if (held_out := (stores[name].timings(record.run) or {}).get("held_out"))
+    ]
+    kinds = ("all", "per_evaluation")
+    return [NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)]
+
+
+def _mean(values: Sequence[float]) -> str:
+    if not values:
+        return "not run"
+    deviation = spread(values)
+    return f"{mean(values):.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
+
+
+def _frame(findings: Sequence[Finding]) -> pd.DataFrame:
+    """A line per claim and part, numbers unrounded."""
+    return pd.DataFrame(
+        {
+            "topic": one.claim.topic,
+            "claim": one.claim.key,
+            "statement": one.claim.statement,
+            "verdict": one.verdict,
+            "final": one.is_final,
+            "seeds": one.seeds,
+            "fresh": one.is_fresh,
+            "records": one.source,
+            "paper": one.paper,
+            "part": part.rule,
+            "value": part.value if isinstance(part, Part) else None,
+            "low": _ends(part, len(one.parts))[0],
+            "high": _ends(part, len(one.parts))[1],
+            "p_kept": part.kept(),
+            "p_broken": part.broken(),
+        }
+        for one in findings
+        for part in one.parts
+    )
+
+
+def _ends(part: object, among: int) -> tuple[float | None, float | None]:
+    return part.interval(among) if isinstance(part, Part) else (None, None)

@@ -1,0 +1,232 @@
+"""What the page shows of the findings, as words and numbers that a template only places."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reproduce.claims import TOPICS
+from reproduce.claims.claim import MISSING, VERDICTS, Finding
+from reproduce.claims.parts import AnyPart, Fact, Part, Prediction, half_width
+
+PENDING = "pending"
+"""The verdict of a claim whose fresh seeds are not all there."""
+
+SHOWN = (*VERDICTS[:-1], PENDING)
+
+COMMANDS = {
+    1: "make theory",
+    2: "make table1",
+    3: "make table1",
+    4: "make table1",
+    5: "make table2",
+    6: "make figure5",
+    7: "make figure6",
+    8: "make figure7, make readings",
+    9: "make figure8",
+    10: "make section61",
+    11: "make table1",
+    12: "make theory",
+    13: "make table1",
+    14: "make table1",
+}
+"""What makes the records of each topic."""
+
+FIGURES = {
+    1: ("figure1", "figure2", "figure3"),
+    2: ("figure4",),
+    6: ("figure5",),
+    7: ("figure6",),
+    8: ("figure7",),
+    9: ("figure8",),
+}
+"""What shows each topic, once each."""
+
+_WIDTH = 220.0
+_MARGIN = 0.08
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An interval beside the range that it must lie in, in pixels of a drawing.
+
+    Args:
+        mean: Where the mean, or the published number, stands.
+        low: The interval's left end.
+        high: Its right end.
+        allowed: Where the range begins, and how wide it is.
+    """
+
+    mean: float
+    low: float
+    high: float
+    allowed: tuple[float, float]
+    width: float = _WIDTH
+
+
+@dataclass(frozen=True)
+class PartView:
+    """A part of a rule.
+
+    Args:
+        rule: In words.
+        effect: The mean and its interval, in words.
+        bar: The same as a drawing; None where there is no interval.
+    """
+
+    rule: str
+    effect: str
+    bar: Bar | None
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim and what came of it.
+
+    Args:
+        finding: All of it.
+        verdict: The final one, or that it is pending.
+        so_far: What the records there are say where it is pending.
+        effect: The part that decides, in one line.
+        parts: All parts.
+        gate: The gate's.
+        rested: On which seeds and records it rests.
+        paper: What the paper's own numbers say, empty where it has none.
+    """
+
+    finding: Finding
+    verdict: str
+    so_far: str
+    effect: str
+    parts: Sequence[PartView]
+    gate: Sequence[PartView]
+    rested: str
+    paper: str
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """The claims of a topic.
+
+    Args:
+        number: As the project counts them.
+        title: What they are about.
+        command: What makes their records.
+        figures: The stems of the files that show them.
+        claims: The claims.
+        counts: How many came to each verdict of `SHOWN`.
+    """
+
+    number: int
+    title: str
+    command: str
+    figures: Sequence[str]
+    claims: Sequence[ClaimView]
+    counts: Sequence[int]
+
+
+def topics(findings: Sequence[Finding]) -> list[TopicView]:
+    """Returns the topics in order."""
+    return [_topic(number, findings) for number in TOPICS]
+
+
+def _topic(number: int, findings: Sequence[Finding]) -> TopicView:
+    claims = [_claim(finding) for finding in findings if finding.claim.topic == number]
+    counts = Counter(one.verdict for one in claims)
+    return TopicView(
+        number,
+        TOPICS[number],
+        COMMANDS[number],
+        FIGURES.get(number, ()),
+        claims,
+        [counts[verdict] for verdict in SHOWN],
+    )
+
+
+def conclusion(shown: Sequence[TopicView]) -> list[str]:
+    """Returns in plain words what the page says, a sentence each."""
+    claims = [claim for topic in shown for claim in topic.claims]
+    counts = Counter(claim.verdict for claim in claims)
+    settled = len(claims) - counts[PENDING]
+    by_verdict = ", ".join(f"{counts[one]} {one}" for one in SHOWN[:-1] if counts[one])
+    said = [
+        f"{len(claims)} statements of the paper were put to a test. {settled} are settled"
+        + (f": {by_verdict}." if settled else "."),
+    ]
+    if counts[PENDING]:
+        so_far = Counter(claim.so_far for claim in claims if claim.verdict == PENDING)
+        provisional = ", ".join(f"{so_far[one]} {one}" for one in VERDICTS if so_far[one])
+        said.append(
+            f"{counts[PENDING]} are pending: their verdicts rest on fresh seeds, 5 to 24 or 5 to "
+            "14, that are not all run yet. What the seeds there are say, among them those that "
+            f"were looked at while rules were made, is provisional: {provisional}."
+        )
+    own = [claim.finding.claim.statement for claim in claims if claim.finding.paper is False]
+    if own:
+        said.append("The paper's own numbers break its sentence here: " + "; ".join(own) + ".")
+    return said
+
+
+def _claim(finding: Finding) -> ClaimView:
+    among = sum(isinstance(part, Part) for part in finding.parts)
+    parts = [part_view(part, among) for part in finding.parts]
+    weakest = max(range(len(parts)), key=lambda at: _margin(finding.parts[at]), default=None)
+    verdict = finding.verdict if finding.is_final else PENDING
+    paper = {True: "its own numbers keep this rule", False: "its own numbers break this rule"}
+    return ClaimView(
+        finding,
+        verdict,
+        "" if finding.is_final else finding.verdict,
+        "" if weakest is None else f"{parts[weakest].rule}: {parts[weakest].effect}",
+        parts,
+        [part_view(part, 1) for part in finding.gate],
+        _rested(finding),
+        "" if finding.paper is None else paper[finding.paper],
+    )
+
+
+def _margin(part: AnyPart) -> float:
+    """How far a part is from being shown: the largest decides what is told first."""
+    return part.kept() - part.broken()
+
+
+def _rested(finding: Finding) -> str:
+    if finding.verdict == MISSING:
+        return "no records"
+    if not finding.seeds:
+        return f"exact, from {finding.source}"
+    if finding.claim.topic == 5:
+        return f"{finding.seeds} of {finding.claim.seeds} repetitions, from {finding.source}"
+    kind = "fresh seeds" if finding.is_fresh else "seeds that were looked at before"
+    return f"{finding.seeds} {kind} of {finding.claim.seeds} planned, from {finding.source}"
+
+
+def part_view(part: AnyPart, among: int) -> PartView:
+    """Returns a part in words and as a drawing, its interval Bonferroni's among several."""
+    if isinstance(part, Fact):
+        return PartView(part.rule, "true" if part.is_true else "not true", None)
+    if part.seeds < 2:
+        return PartView(part.rule, f"{part.value:.3f} (one run)", None)
+    low, high = part.interval(max(among, 1))
+    said = f"{part.value:.3f} [{low:.3f}, {high:.3f}]"
+    if isinstance(part, Prediction):
+        said = f"ours {said}, half-width {half_width(part, among):.3f}; paper {part.published:g}"
+    return PartView(part.rule, said, _bar(part, low, high))
+
+
+def _bar(part: Part, low: float, high: float) -> Bar:
+    if isinstance(part, Prediction):
+        ends, mark = (low, high), part.published
+    else:
+        ends, mark = (part.low, part.high), part.value
+    finite = [one for one in (low, high, mark, *ends) if math.isfinite(one)]
+    left, right = min(finite), max(finite)
+    margin = _MARGIN * (right - left) or 1.0
+    left, right = left - margin, right + margin
+
+    def place(value: float) -> float:
+        share = (min(max(value, left), right) - left) / (right - left)
+        return round(share * _WIDTH, 1)
+
+    begin, end = map(place, ends)
+    return Bar(place(mark), place(low), place(high), (begin, round(end - begin, 1)))

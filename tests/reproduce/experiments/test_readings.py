@@ -1,0 +1,107 @@
+"""The readings: what is run, and how far it is from the paper's rows."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reproduce import paper
+from reproduce.experiments import readings
+from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS
+from reproduce.protocols import TABLE1, LocalEntropyByImportanceSampling, LocalEntropyBySGLD
+from tests.reproduce._examples import record
+
+SEEDS = (0, 1, 2)
+
+
+def test_settings_are_one_at_a_time_and_a_dozen_combinations() -> None:
+    sizes = [len(chosen) for chosen in SETTINGS.values()]
+    assert sizes[:11] == [0] + [1] * 10
+    assert len(sizes[11:]) == 12
+    assert all(size > 1 for size in sizes[11:])
+    assert len({tuple(sorted(chosen.items())) for chosen in SETTINGS.values()}) == len(SETTINGS)
+
+
+def test_reading_touches_only_the_rows_that_it_concerns() -> None:
+    summed = PROTOCOL.panels["R2 sum"]
+    assert summed.methods["is"] == LocalEntropyByImportanceSampling(loss_multiplier=20.0)
+    others = {row: method for row, method in summed.methods.items() if row != "is"}
+    assert others.items() <= TABLE1.methods.items()
+    uniform = PROTOCOL.panels["R8 uniform"]
+    assert uniform.training.initialization == "uniform"
+    assert uniform.methods == TABLE1.methods
+    assert PROTOCOL.panels["Table 1's"] == TABLE1
+
+
+def test_figures_7_and_8_have_their_own() -> None:
+    (scoped,) = [panel for title, panel in PROTOCOL.panels.items() if "R11" in title]
+    method = scoped.methods["sgld-linear"]
+    assert isinstance(method, LocalEntropyBySGLD)
+    assert method.tau / (1 + method.tau1) ** 500 == pytest.approx(0.001)
+    (summed,) = [panel for title, panel in PROTOCOL.panels.items() if "R2 sum, Figure 7" in title]
+    assert summed.training.network == "small_dense"
+    assert len(summed.methods) == 7
+
+
+def test_quick_is_the_same_at_a_small_budget() -> None:
+    assert list(QUICK.panels) == list(PROTOCOL.panels)
+    for quick, full in zip(QUICK.panels.values(), PROTOCOL.panels.values(), strict=True):
+        assert list(quick.methods) == list(full.methods)
+        assert quick.training.updates == 6
+
+
+def _through(row: str, shift: float) -> dict[int, float]:
+    return {0: 0.1} | {at: value + shift for at, value in paper.TABLE1[row].items()}
+
+
+def test_distance_by_hand(tmp_path: Path) -> None:
+    comparison = PROTOCOL.panels["R8 normal"]
+    runs = [
+        record(comparison, row, seed, _through(row.partition("-")[0], shift + (seed - 1) / 100))
+        for row, shift in (("sgd", 0.02), ("is", 0.3), ("hr", 0.0), ("sgld-linear", 0.0))
+        for seed in SEEDS
+    ]
+    found = {(one.setting, one.row): one for one in readings.distances(runs, PROTOCOL, None)}
+    sgd = found["R8 normal", "sgd"]
+    assert sgd.gaps == pytest.approx([0.01, 0.02, 0.03])
+    assert sgd.root == pytest.approx(0.02)
+    assert sgd.ends == pytest.approx([0.88, 0.89, 0.90])
+    assert sgd.fits
+    assert found["R8 normal", "is"].fits is False
+    assert found["R8 normal", "sgld"].fits is None
+    assert not found["R8 uniform", "sgd"].ends
+    text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    # t with 2 degrees of freedom is 4.303 at 97.5 %: 0.02 ± 4.303 * 0.01 / sqrt(3).
+    assert [
+        "R8 normal", "sgd", "3", "0.890", "+0.020 [-0.005, +0.045]", "0.020", "could be one more",
+    ] in rows  # fmt: skip
+    assert ["R8 uniform", "sgd", "not run", "-", "-", "-", "-"] in rows
+    assert "No setting has been shown to fit all rows" in text
+    assert [path.name for path in written] == ["readings.md", "readings.csv"]
+    values = pd.read_csv(written[1]).set_index(["setting", "row"])
+    assert values.loc[("R8 normal", "is"), "gap"] == pytest.approx(0.3)
+    assert values.loc[("R8 normal", "sgd"), "gap_high"] == pytest.approx(0.0448, abs=1e-4)
+
+
+def test_setting_fits_only_if_it_fits_all_rows() -> None:
+    comparison = PROTOCOL.panels["R13 tanh"]
+    runs = [
+        record(comparison, row, seed, _through(row.partition("-")[0], (seed - 1) / 100))
+        for row in ("sgd", "is", "hr", "sgld-linear")
+        for seed in SEEDS
+    ]
+    assert readings.joint(readings.distances(runs, PROTOCOL, None)) == [
+        "`R13 tanh` fits all rows of Table 1."
+    ]
+    without = [one for one in runs if "hr" not in one.run.case]
+    (line,) = readings.joint(readings.distances(without, PROTOCOL, None))
+    assert line.startswith("No setting")
+
+
+def test_one_seed_fits_nothing() -> None:
+    runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.0))]
+    found = readings.distances(runs, PROTOCOL, None)
+    (one,) = [one for one in found if (one.setting, one.row) == ("R13 tanh", "sgd")]
+    assert one.fits is None
+    assert one.root == pytest.approx(0.0)
