@@ -42,8 +42,8 @@ def faults(browser: Browser, page: Path, name: str, pictures: Path) -> list[str]
     if (excess := shown.evaluate(EXCESS)) > 0:
         found.append(f"{excess} pixels wider than the window")
     shown.screenshot(path=pictures / f"{name}-opened.png", full_page=True)
-    if name == "desktop-dark":
-        shown.pdf(path=pictures / "print.pdf")
+    shown.emulate_media(media="print")
+    shown.screenshot(path=pictures / f"{name}-printed.png")
     return [f"{name}: {one}" for one in found]
 
 

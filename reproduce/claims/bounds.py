@@ -30,9 +30,6 @@ CONSTANT = 0.125
 REPORTED = 0.005
 """How near an accuracy of Section 6.1 must be, which is printed to three digits."""
 
-HALF_WIDTH = 0.1
-"""A prediction interval that is wider to either side could contradict next to nothing."""
-
 DEGENERATE = 0.1
 """Effective sample size over samples where importance sampling's weights have collapsed."""
 
@@ -56,7 +53,6 @@ STATED = {
     "almost linear: R²": STRAIGHT,
     "nearly constant rate: share of the gain": CONSTANT,
     "as reported in Section 6.1": REPORTED,
-    "half-width of an interval that can contradict": HALF_WIDTH,
     "collapsed weights: effective share": DEGENERATE,
     "noisy: standard error over step": NOISY,
     "a ratio of seconds is the paper's: factor": FACTOR,

@@ -40,7 +40,7 @@ class Claim:
         published: The paper's own numbers, where it has them; the rule is run on them first.
         slack: How far rounding may carry a number made of those.
         seeds: How many fresh seeds, or repetitions, decide; 0 where chance has no part.
-        blame: What was measured that explains a disagreement.
+        bears: The readings that could explain a disagreement, by their names in `make readings`.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Claim:
     published: Evidence | None = None
     slack: float = 0.01
     seeds: int = 10
-    blame: str = ""
+    bears: Sequence[str] = ()
 
     @property
     def words(self) -> list[str]:

@@ -24,7 +24,6 @@ from reproduce.experiments import figure5
 
 _SWITCH = figure5.TRAINING.sgd_updates
 _SGD, _HR = after_sgd("sgd"), after_sgd("hr")
-_UNSTATED = "how many SGD updates come first is not stated"
 
 
 # Claim 6: after SGD.
@@ -44,7 +43,6 @@ def _better_than_hr(row: str) -> Claim:
         gate=lambda evidence: _near_sgd(evidence, "hr"),
         own=[after_sgd(row)],
         controls={"a chance curve": chance, "HR under other seeds": other_seeds(_HR)},
-        blame=_UNSTATED,
     )
 
 
@@ -77,7 +75,6 @@ def _not_above_sgd(row: str) -> Claim:
         gate=lambda evidence: _near_sgd(evidence, row),
         own=[after_sgd(row)],
         controls={"a chance curve": chance, "a clear winner": shifted(_SGD, 2 * LEVEL)},
-        blame=_UNSTATED,
     )
 
 
@@ -92,7 +89,6 @@ AFTER_SGD = (
         gate=_sgd_had_learnt,
         own=[_HR],
         controls={"a chance curve": chance, "a constant curve": constant},
-        blame=_UNSTATED,
     ),
     *map(_not_above_sgd, METHODS),
 )
@@ -146,7 +142,6 @@ def _with_more(
         ],
         own=[sampled(row, count) for count in counts[1:]],
         controls={**TRIVIAL, "the fewest samples": other_seeds(sampled(row, counts[0]))},
-        blame="R2 for IS, R5 for HR: the readings",
     )
 
 

@@ -13,8 +13,6 @@ from statistics import mean, stdev
 import numpy as np
 from scipy.stats import t as student
 
-from reproduce.claims.bounds import HALF_WIDTH
-
 ALPHA = 0.025
 """Level of every one-sided test, and to either side of an interval."""
 
@@ -144,10 +142,12 @@ class Fact:
     Args:
         name: What it is.
         is_true: Whether it is.
+        measured: The number that says so, in words.
     """
 
     name: str
     is_true: bool
+    measured: str = ""
 
     @property
     def rule(self) -> str:
@@ -169,12 +169,6 @@ AnyPart = Part | Fact
 def is_uncontradicted(parts: Sequence[AnyPart]) -> bool:
     """Whether no part is shown to be broken, by Holm's p-values among them."""
     return min(holm([part.broken() for part in parts])) >= ALPHA
-
-
-def narrow(parts: Sequence[Prediction]) -> Fact:
-    """Returns the gate of predictions: every interval could contradict something."""
-    widths = [half_width(part, len(parts)) for part in parts]
-    return Fact(f"every half-width at most {HALF_WIDTH:g}", max(widths) <= HALF_WIDTH)
 
 
 def half_width(part: Part, among: int) -> float:

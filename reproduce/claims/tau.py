@@ -143,7 +143,7 @@ TAU = (
         gate=lambda evidence: learns(evidence, _IS_LEARNS),
         own=[small("is", tau) for tau in _SMALL],
         controls={**TRIVIAL, "tau = 0.1 under other seeds": other_seeds(_IS_LEARNS)},
-        blame="R2 on this figure: the readings",
+        bears=("R2 sum, Figure 7",),
     ),
     Claim(
         "tau.is-best",
@@ -154,7 +154,7 @@ TAU = (
         gate=lambda evidence: learns(evidence, small("is", _MIDDLE)),
         own=[small("is", _MIDDLE)],
         controls={"a chance curve": chance, "tau = 0.3": other_seeds(small("is", _LARGE[0]))},
-        blame="R2 on this figure: the readings",
+        bears=("R2 sum, Figure 7",),
     ),
 )
 
@@ -214,7 +214,7 @@ def _scoped(
         own=[own],
         controls={"a chance curve": chance, **_opposite(end)},
         seeds=20,
-        blame="R11 (the schedule's end) was varied: the readings" if key == "down" else "",
+        bears=("R11 from 1.5 to 0.001, Figure 8",) if key == "down" else (),
     )
 
 

@@ -219,6 +219,13 @@ def grid(found: Sequence[Distance]) -> list[list[str]]:
 HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
 
 
+def run(found: Sequence[Distance]) -> set[str]:
+    """Returns the settings of which a row is recorded that is not Table 1's own."""
+    own = set(TABLE1.cases().values())
+    cases = {name: comparison.cases() for name, comparison in PROTOCOL.panels.items()}
+    return {one.setting for one in found if one.ends and cases[one.setting][one.row] not in own}
+
+
 def joint(found: Sequence[Distance]) -> list[str]:
     """Returns which settings fit all rows, SGLD in either reading of its noise; in words."""
     lines = []

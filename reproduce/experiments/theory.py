@@ -1,5 +1,6 @@
 """The theorems as numbers: a table with one row per statement of Sections 2-5."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -116,12 +117,30 @@ def measured(
     """The measures of each case, one mapping per seed."""
     cases = cases_of(theory)
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    order = partial(_with_order, theory.minibatches.step_sizes)
     for record in records:
         case, seed = record.run.case, record.run.seed
         wanted = seeds is None or seed in seeds or not is_random(case)
         if wanted and cases.get(case) == record.run.settings:
-            found.setdefault(case, {}).setdefault(seed, record.result["measures"])
+            measures = record.result["measures"]
+            own = order(measures) if part(case) == "minibatches" else measures
+            found.setdefault(case, {}).setdefault(seed, own)
     return {case: [by_seed[seed] for seed in sorted(by_seed)] for case, by_seed in found.items()}
+
+
+def _with_order(step_sizes: Sequence[float], measures: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds how far the order of the fresh minibatches' bias in the step size is from 1.
+
+    By its slope between the two smallest step sizes, both as logarithms; recorded is the bias over
+    the step size.
+    """
+    relative = measures["chain_fresh_minibatches"]
+    pairs = sorted(zip(step_sizes, relative, strict=True))[:2]
+    if len(pairs) < 2:
+        return dict(measures)
+    (fine, small), (coarse, large) = pairs
+    slope = math.log(large / small) / math.log(coarse / fine)
+    return {**measures, "chain_fresh_order": [abs(slope)]}
 
 
 # The parts load TensorFlow, so that each is imported when it runs: rendering needs none of them.

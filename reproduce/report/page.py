@@ -41,17 +41,18 @@ def render(
         The conclusion in plain words, the names of the stores that decided, and the files written.
     """
     findings = judge(stores)
-    shown = view.topics(findings)
-    said = view.conclusion(shown)
     scanned = {name: store.scan(RECORDS) for name, store in stores.items()}
-    records = [one for found in scanned.values() for one in found]
+    records = [one for some in scanned.values() for one in some]
+    found = readings.distances(records, readings.PROTOCOL, None)
+    shown = view.topics(findings, readings.run(found))
+    said = view.conclusion(shown)
     context = {
         "conclusion": said,
         "topics": shown,
         "verdicts": view.SHOWN,
         "bounds": STATED,
         "level": 1 - 2 * ALPHA,
-        "readings": readings.grid(found := readings.distances(records, readings.PROTOCOL, None)),
+        "readings": readings.grid(found),
         "readings_header": readings.HEADER,
         "joint": readings.joint(found),
         "costs": _costs(stores, records),

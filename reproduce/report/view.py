@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from reproduce.claims import TOPICS
-from reproduce.claims.claim import MISSING, VERDICTS, Finding
+from reproduce.claims.claim import FAILS, MISSING, VERDICTS, Finding
 from reproduce.claims.parts import AnyPart, Fact, Part, Prediction, half_width
 
 PENDING = "pending"
@@ -92,6 +92,7 @@ class ClaimView:
         gate: The gate's.
         rested: On which seeds and records it rests.
         paper: What the paper's own numbers say, empty where it has none.
+        bears: What could explain a disagreement, and whether it was run.
     """
 
     finding: Finding
@@ -102,6 +103,7 @@ class ClaimView:
     gate: Sequence[PartView]
     rested: str
     paper: str
+    bears: str
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class TopicView:
         command: What makes their records.
         figures: The stems of the files that show them.
         claims: The claims.
-        counts: How many came to each verdict of `SHOWN`.
+        counts: How many came to each verdict of `SHOWN`, and how many pending ones so far.
     """
 
     number: int
@@ -122,24 +124,32 @@ class TopicView:
     command: str
     figures: Sequence[str]
     claims: Sequence[ClaimView]
-    counts: Sequence[int]
+    counts: Sequence[tuple[int, int]]
 
 
-def topics(findings: Sequence[Finding]) -> list[TopicView]:
-    """Returns the topics in order."""
-    return [_topic(number, findings) for number in TOPICS]
+def topics(findings: Sequence[Finding], run: Container[str]) -> list[TopicView]:
+    """Returns the topics in order.
+
+    Args:
+        findings: What the records say of every claim.
+        run: The readings that have records.
+    """
+    return [
+        _topic(number, [_claim(one, run) for one in findings if one.claim.topic == number])
+        for number in TOPICS
+    ]
 
 
-def _topic(number: int, findings: Sequence[Finding]) -> TopicView:
-    claims = [_claim(finding) for finding in findings if finding.claim.topic == number]
+def _topic(number: int, claims: Sequence[ClaimView]) -> TopicView:
     counts = Counter(one.verdict for one in claims)
+    so_far = Counter(one.so_far for one in claims)
     return TopicView(
         number,
         TOPICS[number],
         COMMANDS[number],
         FIGURES.get(number, ()),
         claims,
-        [counts[verdict] for verdict in SHOWN],
+        [(counts[verdict], so_far[verdict]) for verdict in SHOWN],
     )
 
 
@@ -148,18 +158,16 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
     claims = [claim for topic in shown for claim in topic.claims]
     counts = Counter(claim.verdict for claim in claims)
     settled = len(claims) - counts[PENDING]
-    by_verdict = ", ".join(f"{counts[one]} {one}" for one in SHOWN[:-1] if counts[one])
     said = [
         f"{len(claims)} statements of the paper were put to a test. {settled} are settled"
-        + (f": {by_verdict}." if settled else "."),
+        + (f" ({_listed(counts, SHOWN[:-1])})." if settled else ".")
     ]
     if counts[PENDING]:
         so_far = Counter(claim.so_far for claim in claims if claim.verdict == PENDING)
-        provisional = ", ".join(f"{so_far[one]} {one}" for one in VERDICTS if so_far[one])
         said.append(
             f"{counts[PENDING]} are pending: their verdicts rest on fresh seeds, 5 to 24 or 5 to "
             "14, that are not all run yet. What the seeds there are say, among them those that "
-            f"were looked at while rules were made, is provisional: {provisional}."
+            f"were looked at while rules were made, is provisional ({_listed(so_far, VERDICTS)})."
         )
     own = [claim.finding.claim.statement for claim in claims if claim.finding.paper is False]
     if own:
@@ -167,7 +175,11 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
     return said
 
 
-def _claim(finding: Finding) -> ClaimView:
+def _listed(counts: Counter[str], verdicts: Sequence[str]) -> str:
+    return ", ".join(f"{one}: {counts[one]}" for one in verdicts if counts[one])
+
+
+def _claim(finding: Finding, run: Container[str]) -> ClaimView:
     among = sum(isinstance(part, Part) for part in finding.parts)
     parts = [part_view(part, among) for part in finding.parts]
     weakest = max(range(len(parts)), key=lambda at: _margin(finding.parts[at]), default=None)
@@ -182,7 +194,14 @@ def _claim(finding: Finding) -> ClaimView:
         [part_view(part, 1) for part in finding.gate],
         _rested(finding),
         "" if finding.paper is None else paper[finding.paper],
+        _bearing(finding, run),
     )
+
+
+def _bearing(finding: Finding, run: Container[str]) -> str:
+    if finding.verdict != FAILS:
+        return ""
+    return ", ".join(one if one in run else f"{one} (not run)" for one in finding.claim.bears)
 
 
 def _margin(part: AnyPart) -> float:
@@ -204,7 +223,8 @@ def _rested(finding: Finding) -> str:
 def part_view(part: AnyPart, among: int) -> PartView:
     """Returns a part in words and as a drawing, its interval Bonferroni's among several."""
     if isinstance(part, Fact):
-        return PartView(part.rule, "true" if part.is_true else "not true", None)
+        measured = f" ({part.measured})" if part.measured else ""
+        return PartView(part.rule, ("true" if part.is_true else "not true") + measured, None)
     if part.seeds < 2:
         return PartView(part.rule, f"{part.value:.3f} (one run)", None)
     low, high = part.interval(max(among, 1))

@@ -298,6 +298,13 @@ MINIBATCHES: tuple[Statement, ...] = (
         "chain_fresh_minibatches",
         1.0,
     ),
+    _equal(
+        "that order: slope of the bias in ε, as logarithms, between the two smallest ε, less 1",
+        "Section 5.1.2",
+        _MINIBATCHES,
+        "chain_fresh_order",
+        0.1,
+    ),
     Statement(
         "and with one minibatch per weight update, as in the experiments: bias, not divided",
         "Section 5.1.2; Section 6",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from reproduce.claims.parts import ALPHA, Fact, Part, Prediction, half_width, holm, narrow
+from reproduce.claims.parts import ALPHA, Fact, Part, Prediction, half_width, holm
 
 VALUES = (0.31, 0.28, 0.35, 0.33, 0.30)
 
@@ -64,12 +64,6 @@ def test_prediction_covers_one_more_run_as_often_as_it_says() -> None:
     parts = [Prediction("", tuple(row[:20]), published=float(row[20])) for row in runs]
     missed = np.mean([part.broken() < ALPHA for part in parts])
     assert abs(missed - 2 * ALPHA) < 4 * (2 * ALPHA / 1000) ** 0.5
-
-
-def test_narrow_is_whether_every_interval_could_contradict() -> None:
-    tight, wide = (Prediction("", (0.5, 0.5 + spread) * 10) for spread in (0.01, 0.5))
-    assert narrow([tight, tight]).is_true
-    assert not narrow([tight, wide]).is_true
 
 
 def test_fact_is_certain() -> None:

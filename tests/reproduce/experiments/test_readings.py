@@ -99,6 +99,15 @@ def test_setting_fits_only_if_it_fits_all_rows() -> None:
     assert line.startswith("No setting")
 
 
+def test_reading_is_run_once_a_row_is_recorded_that_it_touches() -> None:
+    own = [record(TABLE1, row, 0, _through("sgd", 0.0)) for row in ("sgd", "sgld")]
+    assert readings.run(readings.distances(own, PROTOCOL, None)) == set()
+    other = record(PROTOCOL.panels["R6 chain from the weights"], "sgld", 0, _through("sgld", 0.0))
+    assert readings.run(readings.distances([*own, other], PROTOCOL, None)) == {
+        "R6 chain from the weights"
+    }
+
+
 def test_one_seed_fits_nothing() -> None:
     runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.0))]
     found = readings.distances(runs, PROTOCOL, None)

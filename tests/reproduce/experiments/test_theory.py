@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from reproduce.experiments import theory
-from reproduce.records import Store
+from reproduce.records import Record, Store
 from reproduce.runner import run_missing
 from reproduce.theory.protocol import KERNELS, THEORY, Estimation, Minibatches, Site, Theory
 from tests.reproduce._invocation import Lines
@@ -11,7 +11,7 @@ from tests.reproduce._invocation import Lines
 TINY = Theory(
     (Site("quadratic", (0.5,), ((2.0,),), steps=2),),
     Estimation(samples=(4,), steps=2, repetitions=1, starts={"quadratic": ((2.0,),)}),
-    Minibatches(samples=10, repetitions=2, step_sizes=(0.08,)),
+    Minibatches(samples=10, repetitions=2, step_sizes=(0.04, 0.02)),
 )
 EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
 ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
@@ -38,3 +38,12 @@ def test_only_what_draws_noise_runs_per_seed() -> None:
     random = len(KERNELS) + 1
     assert len(thrice) - len(once) == 2 * random
     assert len({job.run.key for job in thrice}) == len(thrice)
+
+
+def test_order_of_the_bias_is_its_slope_between_the_two_smallest_step_sizes() -> None:
+    # The bias over eps: constant where it is of order 1, as eps where it is of order 2.
+    job = next(job for job in theory.jobs(TINY, (0,), EXECUTION) if job.run.case == "minibatches")
+    for relative, off in (([0.5, 0.5], 0.0), ([0.5, 0.25], 1.0), ([0.25, 0.5], 1.0)):
+        result = {"measures": {"chain_fresh_minibatches": relative}}
+        found = theory.measured([Record(job.run, ENVIRONMENT, result)], TINY, None)
+        assert found["minibatches"][0]["chain_fresh_order"] == pytest.approx([off])
