@@ -29,6 +29,12 @@ def integer_of_at_least(name: str, value: object, least: int) -> None:
         )
 
 
+def at_most(name: str, value: int, most: int) -> None:
+    """Raises `ValueError` unless `value` is at most `most`."""
+    if value > most:
+        raise ValueError(f"`{name}` must be at most {most:,}. Received: {name}={value}")
+
+
 def boolean(name: str, value: object) -> None:
     """Raises `ValueError` unless `value` is True or False."""
     if not isinstance(value, bool):

@@ -11,7 +11,7 @@ from rich.console import Console
 from reproduce import drawing, tables, tidy, verification
 from reproduce.drawing import Drawn, RecordSource
 from reproduce.experiments import table2, theory
-from reproduce.experiments.base import RECORDS, Experiment
+from reproduce.experiments.base import RECORDS, Experiment, P, recorded_seeds
 from reproduce.making import (
     DONE,
     FAILED,
@@ -26,6 +26,7 @@ from reproduce.making import (
     verified_jobs,
 )
 from reproduce.parallel import Workers
+from reproduce.protocols import Comparison
 from reproduce.records import Store
 from reproduce.theory.protocol import Theory
 from reproduce.tidy import Tables
@@ -68,18 +69,35 @@ def train(
 
 
 def show(
-    experiment: Experiment[Any],
-    protocol: Any,
+    experiment: Experiment[P],
+    protocol: P,
     seeds: Sequence[int],
     subspace: str | bool,
     *,
+    whole: P,
     output: Path,
     figures: Path,
     console: Console,
 ) -> str:
-    """Writes an experiment's table and figure from its records and returns the table."""
+    """Writes an experiment's table and figure from its records and returns the table.
+
+    Args:
+        experiment: What is shown.
+        protocol: What was asked for, shown even where it has no record.
+        seeds: The same.
+        subspace: Which executions are shown.
+        whole: What the protocol may be a part of: its other records are shown too.
+        output: Folder of the records and the table.
+        figures: Folder of the figure.
+        console: Where is said what was written.
+    """
     records = Store(output, warn=console.print).scan(RECORDS)
-    text, written = experiment.render(records, protocol, seeds, subspace, output, figures)
+    cases = experiment.recorded(records, whole, subspace)
+    if isinstance(whole, Comparison) and isinstance(protocol, Comparison):
+        rows = [row for row, case in whole.cases().items() if case in cases]
+        protocol = whole.with_methods(tuple(dict.fromkeys((*protocol.methods, *rows))))
+    shown = sorted({*seeds, *recorded_seeds(records, cases, subspace)})
+    text, written = experiment.render(records, protocol, shown, subspace, output, figures)
     _report(written, console)
     return text
 
@@ -217,8 +235,8 @@ def report(output: Path, figures: Path, console: Console) -> str:
         figures: Folder of the figures.
         console: Where is said by which records.
     """
-    draw_figures(output, figures, console)
     among = drawing.sources(output, console.print)
+    _draw(among, output, figures, console)
     text, drawn = drawing.judge(among, output, figures)
     _tell([drawn], console)
     return text

@@ -130,12 +130,13 @@ class Store:
 
     Args:
         folder: Made when first written to.
-        warn: Called with a line about every damaged record.
+        warn: Called with a line about every damaged record, once.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
         self.folder = folder
         self._warn = warn
+        self._told: set[Path] = set()
 
     def path(self, run: Run) -> Path:
         """Returns where the run's record lies."""
@@ -241,7 +242,9 @@ class Store:
         except FileNotFoundError:  # set aside by a run at this moment
             return None
         except DamagedRecordError as error:
-            self._warn(f"{path}: {error}; left out")
+            if path not in self._told:
+                self._told.add(path)
+                self._warn(f"{path}: {error}; left out")
             return None
 
 

@@ -83,7 +83,7 @@ def fill(path: Path, content: bytes) -> None:
     try:
         with (
             explained("write", path),
-            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644), "wb") as stream,
+            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as stream,
         ):
             stream.write(content)
             stream.flush()

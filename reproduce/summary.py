@@ -240,6 +240,11 @@ def _curve(record: Record) -> dict[int, float]:
     return dict(zip(curve["update"], curve["accuracy"], strict=True))
 
 
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun in the right number."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
 def _execution(record: Record) -> Mapping[str, Any]:
     return record.run.configuration["execution"]
 
@@ -258,7 +263,8 @@ def environment(record: Record) -> str:
     """Returns what a run ran on, in words."""
     execution, versions = _execution(record), record.environment
     return (
-        f"{execution['threads']} threads on {versions['processor']} ({execution['device']}), "
+        f"{counted(execution['threads'], 'thread')} on {versions['processor']} "
+        f"({execution['device']}), "
         f"subspace={spelled(execution['subspace'])}, "
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from reproduce import readings, storage
 from reproduce.protocols import Case, Comparison, Panels, spelled
-from reproduce.summary import Budget, MethodRow, Panel, Published, centre, spread
+from reproduce.summary import Budget, MethodRow, Panel, Published, centre, counted, spread
 
 
 def published_row(name: str, published: Published) -> Mapping[int, float]:
@@ -213,5 +213,5 @@ def _notes(rows: Sequence[MethodRow], comparison: Comparison) -> str:
 def _runs(row: MethodRow) -> str:
     missing = [f"missing: seed {seed}" for seed in row.missing]
     diverged = [f"diverged: seed {seed} at update {at}" for seed, at in row.diverged.items()]
-    done = f"{row.title}: {len(row.curves)} of {len(row.seeds)} runs"
+    done = f"{row.title}: {len(row.curves)} of {counted(len(row.seeds), 'run')}"
     return "; ".join([done, *missing, *diverged])

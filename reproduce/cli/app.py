@@ -1,6 +1,7 @@
 """The commands and their help."""
 
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -51,7 +52,8 @@ app = App(
         "given again, goes on where it was."
     ),
     help_format="plaintext",
-    version_flags=[],
+    version=lambda: version("lerh-tf"),
+    version_flags=["--version"],
     suppress_keyboard_interrupt=False,
 )
 
@@ -77,8 +79,10 @@ def table1(
     """
     check(options)
     with usage_errors():
-        comparison = _comparison(options.quick, methods, updates, samples, reading)
-    return _train("table1", comparison, options)
+        asked, whole = (
+            _comparison(options.quick, rows, updates, samples, reading) for rows in (methods, None)
+        )
+    return _train("table1", asked, options, whole)
 
 
 def _training_command(name: str) -> Callable[..., int]:
@@ -263,8 +267,16 @@ def reference(*, options: Copying = Copying()) -> int:
     return commands.update_reference(options.chosen, options.threads, options.output, _console())
 
 
-def _train(name: str, protocol: Comparison | None, options: TrainingOptions) -> int:
-    """Makes an experiment's runs and prints its table; `None`: its own protocol."""
+def _train(
+    name: str,
+    protocol: Comparison | None,
+    options: TrainingOptions,
+    whole: Comparison | None = None,
+) -> int:
+    """Makes an experiment's runs and prints its table; `None`: its own protocol.
+
+    The table has what else was recorded of the `whole` too: a part does not replace it.
+    """
     from reproduce import commands, making
 
     console, experiment = _console(), making.named(name)
@@ -279,7 +291,13 @@ def _train(name: str, protocol: Comparison | None, options: TrainingOptions) -> 
         data_dir=options.folder,
         console=console,
     )
-    text = commands.show(*chosen, output=options.output, figures=options.figures, console=console)
+    text = commands.show(
+        *chosen,
+        whole=whole or protocol,
+        output=options.output,
+        figures=options.figures,
+        console=console,
+    )
     print(text, end="")
     return code
 

@@ -1,11 +1,12 @@
 """Runs a command and turns how it ended into a line on stderr and an exit code."""
 
+import io
 import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, UnusedCliTokensError
 
 from reproduce.arguments import UsageError
 from reproduce.cli.app import app
@@ -29,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         143 terminated.
     """
     signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding shows what it lacks as \xb1, rather than nothing at all.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
@@ -43,6 +48,9 @@ def _dispatch(arguments: list[str]) -> int:
 
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnusedCliTokensError as error:
+        words = " ".join(error.unused_tokens or ())
+        return _complain(UsageError(f"unknown words, as switches take no value: {words}"), USAGE)
     except (CycloptsError, UsageError) as error:
         return _complain(error, USAGE)
     except (StorageError, DataError, OSError) as error:

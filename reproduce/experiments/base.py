@@ -1,6 +1,6 @@
 """What the training experiments have in common: their face, and the records they share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -82,7 +82,7 @@ def training_jobs(
 
 
 def recorded(
-    records: Sequence[Record], cases: Sequence[Case], subspace: str | bool
+    records: Sequence[Record], cases: Iterable[Case], subspace: str | bool
 ) -> frozenset[Case]:
     """Returns those cases that have a record.
 
@@ -91,12 +91,20 @@ def recorded(
         cases: Methods on training set-ups.
         subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
     """
-    there = [
-        one.run.settings
-        for one in records
-        if one.run.configuration["execution"]["subspace"] == subspace
-    ]
+    there = [one.run.settings for one in _executed(records, subspace)]
     return frozenset(case for case in cases if case.configuration() in there)
+
+
+def recorded_seeds(
+    records: Sequence[Record], cases: Iterable[Case], subspace: str | bool
+) -> set[int]:
+    """Returns the seeds of which any of the cases has a record; arguments as `recorded`'s."""
+    wanted = [case.configuration() for case in cases]
+    return {one.run.seed for one in _executed(records, subspace) if one.run.settings in wanted}
+
+
+def _executed(records: Sequence[Record], subspace: str | bool) -> list[Record]:
+    return [one for one in records if one.run.configuration["execution"]["subspace"] == subspace]
 
 
 def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[], "Mnist"]) -> Job:

@@ -13,7 +13,7 @@ from reproduce import checks, paper, tables
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
 from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
-from reproduce.summary import ROW_TITLES, TITLES, spread
+from reproduce.summary import ROW_TITLES, TITLES, counted, spread
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -192,7 +192,8 @@ def _row(name: str, records: Mapping[int, Record], store: Archive) -> TimedRow:
 def _environment(record: Record) -> str:
     execution, versions = record.run.configuration["execution"], record.environment
     return (
-        f"{execution['threads']} threads on {versions['processor']} ({execution['device']}), "
+        f"{counted(execution['threads'], 'thread')} on {versions['processor']} "
+        f"({execution['device']}), "
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )
 

@@ -138,7 +138,7 @@ def _lost(row: MethodRow) -> str:
 
 def _label(axes: Sequence[Axes], panel: Panel, columns: int, *, is_named: bool) -> None:
     updates = [update for row in panel.rows for update in panel.updates(row)]
-    axes[0].set_xlim(panel.first, max(updates, default=1))
+    axes[0].set_xlim(panel.first, max([*updates, panel.first + 1]))
     place = axes[-1].get_subplotspec()
     if place is not None and place.is_last_row():
         axes[-1].set_xlabel("weight updates")

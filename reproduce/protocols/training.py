@@ -12,6 +12,9 @@ ACTIVATIONS = ("relu", "tanh", "sigmoid")
 SAMPLINGS = ("epochs", "replacement")
 PIXELS = ("unit", "standardised")
 
+MOST_UPDATES = 1_000_000
+"""Which images each update sees is laid out beforehand: more would take gigabytes."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -63,6 +66,7 @@ class Training:
         for name in ("batch_size", "updates", "test_images", "evaluate_every"):
             checks.positive_integer(name, getattr(self, name))
         checks.integer_of_at_least("sgd_updates", self.sgd_updates, 0)
+        checks.at_most("updates", self.total_updates, MOST_UPDATES)
         checks.positive_number("sgd_learning_rate", self.sgd_learning_rate)
         checks.distinct("tabulated", self.tabulated)
         for update in self.tabulated:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reproduce.records import Record
-from reproduce.summary import ROW_TITLES
+from reproduce.summary import ROW_TITLES, counted
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
 from reproduce.theory.protocol import (
     KERNELS,
@@ -88,7 +88,7 @@ def environments(records: Sequence[Record]) -> list[str]:
     """Returns what the records' runs ran on, each once."""
     return sorted(
         {
-            f"{record.run.configuration['execution']['threads']} threads on "
+            f"{counted(record.run.configuration['execution']['threads'], 'thread')} on "
             f"{record.environment['processor']}, TensorFlow {record.environment['tensorflow']}"
             for record in records
         }

@@ -1,13 +1,20 @@
+import os
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from reproduce import checks, cli, commands, readings
 from reproduce.data import DataError
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import TABLE1, Comparison
+from reproduce.records import Store
 from reproduce.storage import StorageError
+from tests.reproduce._examples import record
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--updates", "4", "--samples", "3"]
@@ -38,6 +45,8 @@ TINY = ["--updates", "4", "--samples", "3"]
         ("--reading noise", "`reading` must be NAME=VALUE. Received: noise"),
         ("--reading restart=no", "`restart` must be one of true, false. Received: restart='no'"),
         ("--colour red", "Unknown option: --colour."),
+        ("--quick False", "unknown words, as switches take no value: False"),
+        ("--updates 200000000", "`updates` must be at most 1,000,000. Received: updates=200000000"),
     ],
 )
 def test_bad_arguments_are_one_line_and_code_2(
@@ -53,6 +62,57 @@ def test_scheduler_needs_the_extra(
     monkeypatch.setattr(checks, "find_spec", lambda name: None)
     assert cli.main(["table1", "--scheduler", "tcp://10.0.0.1:8786"]) == 2
     assert "with its extra `cluster`" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"{version('lerh-tf')}\n"
+
+
+def test_part_of_a_table_leaves_the_other_rows_and_seeds_in_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "train", lambda *arguments, **options: 0)
+    monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
+    store = Store(tmp_path, warn=pytest.fail)
+    for row, seed, accuracy in (("sgd", 0, 0.9), ("is", 0, 0.5), ("is", 1, 0.7)):
+        curve = dict.fromkeys(TABLE1.training.evaluations, accuracy)
+        store.save(record(TABLE1, row, seed, curve), {})
+    assert cli.main(f"table1 --methods is hr --seeds 1 --output {tmp_path}".split()) == 0
+    shown = capsys.readouterr().out
+    assert shown == (tmp_path / "table1.md").read_text(encoding="utf-8")
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    named = [cell for line in rows[2:] if (cell := line.split("|")[1].strip())]
+    assert named == ["IS", "HR", "SGD"]
+    assert "0.600 ± 0.141" in shown
+    assert "over seeds 0 1" in shown
+
+
+def test_output_that_has_no_such_letter_is_no_error(tmp_path: Path) -> None:
+    # A terminal that takes ASCII alone, at a command that prints ±.
+    store = Store(tmp_path, warn=pytest.fail)
+    for seed in (0, 1):
+        curve = dict.fromkeys(TABLE1.training.evaluations, 0.5 + seed / 10)
+        store.save(record(TABLE1, "sgd", seed, curve), {})
+    script = (
+        "import sys\n"
+        "from matplotlib.figure import Figure\n"
+        "from reproduce import cli, commands\n"
+        "commands.train = lambda *arguments, **options: 0\n"
+        "Figure.savefig = lambda *arguments, **options: None\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    words = ["table1", "--methods", "sgd", "--seeds", "0", "1", "--output", str(tmp_path)]
+    settings = {"LC_ALL": "C", "PYTHONUTF8": "0", "MPLBACKEND": "module://of.a.notebook"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        env=os.environ | settings,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert rb"0.550 \xb1 0.071" in done.stdout
+    assert "0.550 ± 0.071" in (tmp_path / "table1.md").read_text(encoding="utf-8")
 
 
 def test_table1_hands_on_readings_and_subspace(

@@ -110,6 +110,9 @@ def test_scan_leaves_damaged_records_where_they_are(store: Store, warnings: list
     assert store.scan("table1") == [second]
     assert store.path(RUN).exists()
     assert "left out" in warnings[0]
+    told = len(warnings)
+    store.scan()
+    assert len(warnings) == told
     assert store.scan("figure9") == []
 
 
@@ -198,6 +201,18 @@ def test_disk_that_fails_at_any_step_is_said_and_loses_nothing(
         assert os.strerror(code) in text
         assert str(tmp_path / str(place)) in text
         assert ("free some space" in text) == (code == errno.ENOSPC)
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_files_have_the_mode_that_the_callers_umask_leaves(
+    tmp_path: Path, mask: int, mode: int
+) -> None:
+    before = os.umask(mask)
+    try:
+        tables.write_text(tmp_path / "table.md", "text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "table.md").stat().st_mode & 0o777 == mode
 
 
 def test_full_disk_is_said_of_tables_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,7 @@ def test_frame_is_written_beside_the_markdown(tmp_path: Path) -> None:
     assert read["mean"].isna()["sgd", 500]
     assert read.loc[("sgld-linear", 100), "readings"] == (
         "noise=linear persistent=true initialization=glorot_uniform restart=true test_draw=per_seed"
+        " activation=relu sampling=epochs pixels=unit"
     )
 
 

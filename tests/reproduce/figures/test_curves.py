@@ -40,6 +40,12 @@ def test_draw_same_records_same_bytes_whatever_the_users_settings(tmp_path: Path
         assert one.read_bytes() == two.read_bytes()
 
 
+def test_run_that_diverges_at_once_is_drawn_without_a_warning(tmp_path: Path) -> None:
+    runs = [record(TABLE1, "sgd", 0, {0: 0.1}, diverged_at=2)]
+    panel = Panel("one", summarise(runs, TABLE1, (0,)))
+    assert curves.draw("Figure 4", [panel], Budget(), tmp_path / "figure4")[0].exists()
+
+
 def test_line_colours_are_the_papers() -> None:
     red, blue, green, black = (
         to_rgb(style.line(name)["color"]) for name in ("sgd", "sgld", "hr", "is")
