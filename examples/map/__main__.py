@@ -1,7 +1,6 @@
 """`python -m examples.map`: makes the map, run by run, and writes its page and figure."""
 
 import sys
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from rich.console import Console
 from examples.map.protocol import PROTOCOL, QUICK, TASKS
 from reproduce.environment import DEFAULT_THREADS
 
-RECORDS = Path(__file__).parent / "reference"
-"""Where records are made and kept."""
-_QUICK = Path("results/map-quick")
-_NAMES = tuple(task.name for task in TASKS)
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "examples" / "map" / "reference"
+"""The records that are committed, as tables."""
+NAMES = tuple(task.name for task in TASKS)
 
 app = App(
     name="python -m examples.map",
@@ -28,104 +27,71 @@ app = App(
 @app.default
 def make(
     *,
-    tasks: tuple[str, ...] = _NAMES,
+    tasks: tuple[str, ...] = NAMES,
     quick: bool = False,
     jobs: int = 2,
     threads: int = DEFAULT_THREADS,
-    output: Path | None = None,
+    output: Path = Path("results/map"),
     data_dir: Path | None = None,
 ) -> int:
-    """Make every run that has no record yet, the trials first, then write the page.
+    """Make every run that is not recorded yet, the trials first, and write the page.
 
     Updates are timed first where that has not been done. Can be interrupted at any moment and
-    called again.
+    called again. What is made is added to the committed tables, examples/map/reference, and the
+    page is docs/map.md; with --quick both stay in the output folder.
 
     Args:
         tasks: The tasks to make, by name.
         quick: Take a budget that shows only that it runs.
         jobs: Runs at a time.
         threads: Processors per run.
-        output: Folder of the records. [default: examples/map/reference; quick: results/map-quick]
+        output: Folder of the records.
         data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]
     """
-    from examples.map.jobs import Plan, chosen, final_jobs, tuned, tuning_jobs
-    from reproduce.making import make as make_runs
+    from examples.map import command
+    from examples.map.jobs import Plan
     from reproduce.making import mnist
-    from reproduce.records import Store
 
     for name in tasks:
-        if name not in _NAMES:
-            raise SystemExit(f"`--tasks` must be among {', '.join(_NAMES)}. Received: {name}")
+        if name not in NAMES:
+            raise SystemExit(f"`--tasks` must be among {', '.join(NAMES)}. Received: tasks={name}")
     console = Console(stderr=True)
-    protocol = QUICK if quick else PROTOCOL
-    folder = output or (_QUICK if quick else RECORDS)
     data = partial(mnist, data_dir)
-    costs = {} if quick else _costs(threads, data, console)
-    plan = Plan(protocol, costs, tasks, data_dir)
-
-    def made(jobs_of: Callable[[Mapping[str, Any]], Any]) -> int:
-        return make_runs(jobs_of, threads, jobs, folder, console, data)
-
-    code = made(partial(tuning_jobs, plan))
-    store = Store(folder, warn=console.print)
-    settings = chosen(tuned(plan, store.scan("map-tuning")))
-    code = max(code, made(partial(final_jobs, plan, settings)))
-    _write(folder, quick, console)
+    plan = Plan(
+        QUICK if quick else PROTOCOL,
+        {} if quick else command.costs_of(threads, data, console),
+        tasks,
+        data_dir,
+    )
+    where = _where(output, quick)
+    code = command.make(plan, where, jobs, threads, console)
+    print(command.write(plan, where, console))
     return code
 
 
 @app.command
-def report(*, quick: bool = False, output: Path | None = None) -> None:
+def report(*, quick: bool = False, output: Path = Path("results/map")) -> None:
     """Write the page and the figure from the records there are.
 
     Args:
-        quick: Show the quick budget's.
-        output: Folder of the records, as above.
+        quick: Show the quick budget's, of the output folder.
+        output: The folder.
     """
-    _write(output or (_QUICK if quick else RECORDS), quick, Console(stderr=True))
-
-
-@app.command
-def costs(*, threads: int = DEFAULT_THREADS, data_dir: Path | None = None) -> None:
-    """Time a weight update of every method anew; records of other budgets then count no more.
-
-    Args:
-        threads: Processors per run.
-        data_dir: As above.
-    """
-    from examples.map import costs
-    from reproduce.making import mnist
-
-    costs.PATH.unlink(missing_ok=True)
-    _costs(threads, partial(mnist, data_dir), Console(stderr=True))
-
-
-def _costs(threads: int, data: Any, console: Console) -> Any:
-    from examples.map import costs
-    from reproduce import environment
-
-    found = costs.read()
-    if found is None:
-        environment.prepare(threads)
-        found = costs.measure(PROTOCOL, data, console)
-        console.print(f"wrote {costs.PATH}")
-    return found
-
-
-def _write(folder: Path, quick: bool, console: Console) -> None:
-    from examples.map import costs, report
+    from examples.map import command, costs
     from examples.map.jobs import Plan
-    from reproduce.records import Store
 
     protocol = QUICK if quick else PROTOCOL
-    plan = Plan(protocol, {} if quick else costs.read() or {}, _NAMES)
-    is_public = folder.resolve() == RECORDS.resolve()
-    page = Path("docs/map.md") if is_public else folder / "docs" / "map.md"
-    stem = Path("figures/map") if is_public else folder / "figures" / "map"
-    text, written = report.render(Store(folder, warn=console.print), plan, page, stem)
-    print(text)
-    for path in written:
-        console.print(f"wrote {path}")
+    plan = Plan(protocol, {} if quick else costs.read() or {}, NAMES, None)
+    print(command.write(plan, _where(output, quick), Console(stderr=True)))
+
+
+def _where(output: Path, quick: bool) -> Any:
+    from examples.map.command import Where
+
+    if quick:
+        folder = output / "quick"
+        return Where(folder, folder / "tables", folder / "docs/map.md", folder / "figures/map")
+    return Where(output, REFERENCE, ROOT / "docs/map.md", ROOT / "figures/map")
 
 
 if __name__ == "__main__":

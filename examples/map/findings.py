@@ -11,7 +11,7 @@ from examples.map.protocol import Task
 from examples.map.search import Settings
 from examples.map.statistics import Difference
 from examples.map.strategies import STRATEGIES
-from reproduce.records import Record, Store
+from reproduce.records import Archive, Record
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,15 @@ class Found:
     def average(self, name: str) -> float:
         """Returns the mean of a number over the seeds."""
         return mean(self.values(name, sorted(self.records)))
+
+    def average_of_list(self, name: str, part: str) -> list[float]:
+        """Returns the means over the seeds of a list within the results, place by place."""
+        lists = [record.result[name][part] for record in self.records.values()]
+        return [mean(values) for values in zip(*lists, strict=True)]
+
+    def diverged(self) -> int:
+        """Returns how many of the runs diverged, in part or whole."""
+        return sum(record.result["status"] != "completed" for record in self.records.values())
 
     def deviation(self, name: str) -> float:
         """Returns its standard deviation over the seeds."""
@@ -90,11 +99,11 @@ class Finding:
         return _difference(method, self.contrast.rival, self.task.bound)
 
 
-def findings(plan: Plan, store: Store) -> list[Finding]:
-    """Returns what the records in a store say, every task of the protocol's."""
-    trials = jobs.tuned(plan, store.scan(jobs.TUNING))
+def findings(plan: Plan, archive: Archive) -> list[Finding]:
+    """Returns what an archive's records say, every task of the protocol's."""
+    trials = jobs.tuned(plan, archive.scan(jobs.TUNING))
     settings = jobs.chosen(trials)
-    finals = jobs.finals(plan, settings, store.scan(jobs.FINAL))
+    finals = jobs.finals(plan, settings, archive.scan(jobs.FINAL))
     return [_finding(plan, task, trials, settings, finals) for task in plan.protocol.tasks]
 
 

@@ -198,5 +198,5 @@ def optimise(
                 best, best_weights = found, strategy.weights
             report(len(curve))
     status = "completed" if np.isfinite(strategy.weights).all() else "diverged"
-    result = {**best, "status": status, "curve": curve}
+    result = {**best, "status": status, "validations": curve}
     return result | problem.tested(best_weights) if is_final else result

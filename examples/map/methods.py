@@ -142,12 +142,12 @@ COMMON: Space = {
 METHODS: Mapping[str, Method] = {
     "sgd": Method("SGD", COMMON, lambda s, rate, seed: _sgd(s, rate)),
     "adam": Method(
-        "Adam, decoupled decay",
+        "Adam with decoupled decay",
         {name: COMMON[name] for name in ("learning_rate", "weight_decay")},
         _adam,
     ),
     "average": Method(
-        "SGD, average of weights", {**COMMON, "forgetting": LogUniform(1e-4, 1e-1)}, _average
+        "SGD with averaged weights", {**COMMON, "forgetting": LogUniform(1e-4, 1e-1)}, _average
     ),
     "sam": Method(
         "SAM",
@@ -183,7 +183,7 @@ SIGN_METHODS: Mapping[str, Method] = {
         "straight-through estimator", COMMON, lambda s, rate, seed: _sgd(s, rate)
     ),
     "local_entropy": Method(
-        "local entropy, no gradients",
+        "local entropy without gradients",
         {
             **COMMON,
             "learning_rate": LogUniform(0.1, 10.0),

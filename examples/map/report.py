@@ -8,21 +8,21 @@ import pandas as pd
 from examples.map import figure, findings, statistics
 from examples.map.findings import Finding, Found
 from examples.map.jobs import Plan
-from examples.map.protocol import PROTOCOL
+from examples.map.protocol import PROTOCOL, RATES
 from examples.map.statistics import Difference
 from reproduce import tables
-from reproduce.records import Store
+from reproduce.records import Archive
 
 _NOT_RUN = "**Not run yet.** The code and the protocol are here, the records are not."
 _MISSING = "-"
 _OF_INVENTORY = "share of the base-stock rule's cost that is saved"
 
 
-def render(store: Store, plan: Plan, page: Path, stem: Path) -> tuple[str, list[Path]]:
+def render(archive: Archive, plan: Plan, page: Path, stem: Path) -> tuple[str, list[Path]]:
     """Writes the page and, if there is a whole task, the figure with the plotted values beside it.
 
     Args:
-        store: Where the records are.
+        archive: Where the records are.
         plan: What the protocol says and what updates cost.
         page: The page's path.
         stem: The figure's path without an ending.
@@ -30,7 +30,7 @@ def render(store: Store, plan: Plan, page: Path, stem: Path) -> tuple[str, list[
     Returns:
         The page as Markdown, and the files written.
     """
-    found = findings.findings(plan, store) if plan.can_run else []
+    found = findings.findings(plan, archive) if plan.can_run else []
     whole = [one for one in found if one.contrast is not None]
     drawn = figure.draw(figure.frame(whole), stem) if whole else []
     text = markdown(found, plan, f"../{stem.parent.name}/{stem.name}.png" if whole else None)
@@ -53,7 +53,7 @@ def markdown(found: Sequence[Finding], plan: Plan, picture: str | None) -> str:
         _introduction(plan),
         *(_sentences(found) if any(one.methods for one in found) else [_NOT_RUN]),
         *([f"![The map]({picture})"] if picture else []),
-        *(_task(one) for one in found if one.methods),
+        *(_task(one, plan) for one in found if one.methods),
         _method(plan),
     ]
     return "\n\n".join(parts) + "\n"
@@ -97,55 +97,76 @@ def _sentences(found: Sequence[Finding]) -> list[str]:
     ]
 
 
-def _task(one: Finding) -> str:
+def _task(one: Finding, plan: Plan) -> str:
     scored = _OF_INVENTORY if one.task.kind == "control" else "accuracy"
-    lines = [_row(one, method) for method in one.methods]
-    header = ["method", "chosen by", "validation", "test", "less the rival"]
-    names = [
-        name for name in ("nll", "ece", "gap", "trace") if all(m.has(name) for m in one.methods)
-    ]
-    table = pd.DataFrame([line[: len(header)] for line in lines], columns=header)
-    for name in names:
-        table[name] = [f"{method.average(name):.3g}" for method in one.methods]
-    table["settings"] = [line[-1] for line in lines]
+    table = pd.DataFrame([_row(one, method, plan) for method in one.methods])
     parts = [
         f"## {_start(one.task.title)}",
         table.to_markdown(index=False, disable_numparse=True),
-        f"Score: {scored}. *Chosen by*: the best trial's validation score, the one that decided.",
+        f"Score: {scored}. *Tuning*: the best trial's validation score, which chose the settings.",
+        *_by_rate(one),
+        *([f"Not run to their end yet: {', '.join(one.missing)}."] if one.missing else []),
+        *_diverged(one),
+        *_flatness(one),
     ]
-    if one.missing:
-        parts.append(f"Missing: {', '.join(one.missing)}.")
-    return "\n\n".join([*parts, *_flatness(one)])
+    return "\n\n".join(parts)
 
 
-def _row(one: Finding, method: Found) -> list[str]:
+def _row(one: Finding, method: Found, plan: Plan) -> dict[str, str]:
     against = one.against_rival(method)
     is_rival = one.contrast is not None and method is one.contrast.rival
-    settings = ", ".join(f"{name} {value:g}" for name, value in method.settings.items())
-    return [
-        f"**{method.title}**" if method.is_ours else method.title,
-        f"{method.tuning:.3f}",
-        f"{method.average('validation'):.3f}",
-        f"{method.average('test'):.3f} ± {method.deviation('test'):.3f}",
-        "the rival" if is_rival else _MISSING if against is None else interval(against),
-        settings,
+    row = {
+        "method": f"**{method.title}**" if method.is_ours else method.title,
+        "updates": str(plan.updates((one.task.name, method.method))),
+        "tuning": f"{method.tuning:.3f}",
+        "validation": f"{method.average('validation'):.3f}",
+    }
+    if one.task.wrong_labels:
+        row["the same, right labels"] = f"{method.average('clean_validation'):.3f}"
+    row |= {
+        "test": f"{method.average('test'):.3f} ± {method.deviation('test'):.3f}",
+        "less the rival": _MISSING if against is None else interval(against),
+    }
+    if is_rival:
+        row["less the rival"] = "the rival"
+    for name in ("nll", "ece", "gap", "trace"):
+        if any(other.has(name) for other in one.methods):
+            row[name] = f"{method.average(name):.3g}" if method.has(name) else _MISSING
+    settings = (f"{name} {value:g}" for name, value in method.settings.items())
+    return row | {"settings": ", ".join(settings)}
+
+
+def _by_rate(one: Finding) -> list[str]:
+    """Test accuracies at each learning rate."""
+    if one.task.kind != "rates":
+        return []
+    lines = [
+        [method.title, *(f"{value:.3f}" for value in method.average_of_list("by_rate", "test"))]
+        for method in one.methods
     ]
+    table = pd.DataFrame(lines, columns=["test accuracy at", *(f"{rate:g}" for rate in RATES)])
+    return [table.to_markdown(index=False, disable_numparse=True)]
+
+
+def _diverged(one: Finding) -> list[str]:
+    counts = {method.title: method.diverged() for method in one.methods}
+    found = [f"{title} ({count})" for title, count in counts.items() if count]
+    return [f"Runs that diverged, counted as they are: {', '.join(found)}."] if found else []
 
 
 def _flatness(one: Finding) -> list[str]:
     """Whether methods that find flatter weights err less."""
     sentences = []
     for name, title in (("gap", "F_tau - f"), ("trace", "the Hessian's trace")):
-        if not all(method.has(name) for method in one.methods):
-            continue
+        measured = [method for method in one.methods if method.has(name)]
         found = statistics.rank_correlation(
-            [method.average(name) for method in one.methods],
-            [1.0 - method.average("test") for method in one.methods],
+            [method.average(name) for method in measured],
+            [1.0 - method.average("test") for method in measured],
         )
         if found is not None:
             sentences.append(
                 f"Rank correlation of {title} with the test error over the "
-                f"{len(one.methods)} methods: {found[0]:+.2f} (p = {found[1]:.2f})."
+                f"{len(measured)} methods: {found[0]:+.2f} (p = {found[1]:.2f})."
             )
     return [" ".join(sentences)] if sentences else []
 
@@ -153,37 +174,47 @@ def _flatness(one: Finding) -> list[str]:
 def _method(plan: Plan) -> str:
     protocol = plan.protocol
     lines = [
-        [
-            task.title,
-            task.network,
-            task.data,
-            str(task.training),
-            f"{task.seconds:g} s",
-            f"{task.bound:g}",
-            "yes" if task.primary else "no",
-            "; ".join(_budget(plan, task.name, name) for name in task.methods),
-        ]
+        {
+            "task": task.title,
+            "network": task.network,
+            "data": task.data,
+            "training": task.training,
+            "batch": task.batch,
+            "seconds": f"{task.seconds:g}",
+            "bound": f"{task.bound:g}",
+            "primary": "yes" if task.primary else "no",
+            "methods": len(task.methods),
+        }
         for task in protocol.tasks
     ]
-    header = ["task", "network", "data", "training", "budget", "bound", "primary", "updates"]
     return "\n\n".join(
         [
             "## How it was measured",
-            pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True),
-            f"The protocol, `examples/map/protocol.py`, was committed before any result: what is "
-            f"searched where, budgets, bounds, seeds {protocol.seeds[0]} to {protocol.seeds[-1]}, "
-            f"tuning on seed {protocol.tuning_seed}. Flatness is measured on "
+            pd.DataFrame(lines).to_markdown(index=False, disable_numparse=True),
+            "The protocol, `examples/map/protocol.py`, was committed before any result: tasks, "
+            f"budgets, bounds, seeds {protocol.seeds[0]} to {protocol.seeds[-1]}, tuning on seed "
+            f"{protocol.tuning_seed}; where each method is searched stands in "
+            "`examples/map/methods.py` and `strategies.py`. A method gets as many updates as fit "
+            "into the task's seconds at its measured cost. "
+            f"{_methods(plan)} Flatness is measured on "
             f"{protocol.flatness_examples} training examples with the labels trained on: *gap*, "
             f"F_tau - f at tau = {protocol.flatness_tau:g}, and *trace*, the Hessian's. *nll* and "
             "*ece*: negative log-likelihood and expected calibration error on the test set. With "
-            "wrong labels the validation labels are as wrong as the training labels.",
+            "wrong labels the validation labels, by which settings and weights are chosen, are as "
+            "wrong as the training labels.",
         ]
     )
 
 
-def _budget(plan: Plan, task: str, method: str) -> str:
-    title = findings.title_of(method, plan.protocol.task(task))
-    return f"{title} {plan.updates((task, method))}" if plan.can_run else title
+def _methods(plan: Plan) -> str:
+    """What is compared, tasks with the same methods together."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for task in plan.protocol.tasks:
+        titles = tuple(findings.title_of(name, task) for name in task.methods)
+        groups.setdefault(titles, []).append(task.title)
+    return " ".join(
+        f"Compared on {', '.join(tasks)}: {'; '.join(titles)}." for titles, tasks in groups.items()
+    )
 
 
 def interval(each: Difference) -> str:

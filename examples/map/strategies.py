@@ -235,7 +235,7 @@ STRATEGIES: Mapping[str, Gradientless] = {
     "cma_es": Gradientless("CMA-ES", _SIGMA, CMAES),
     "random_search": Gradientless("random search", _SIGMA, RandomSearch),
     "local_entropy": Gradientless(
-        "local entropy, no gradients",
+        "local entropy without gradients",
         {
             **_SIGMA,
             "momentum": Choice((0.0, 0.9)),

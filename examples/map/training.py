@@ -58,7 +58,7 @@ def classify(
     way = method_of(task, method)
     model = build(task, method, seed, way.scheduled(settings, updates, _noise_seed(seed)))
     history = fit(model, task, split.training, split.validation, updates, seed, protocol, report)
-    result = _validated(model, split) | {"curve": history}
+    result = _validated(model, split) | {"validations": history}
     if is_final:
         result |= _tested(model, data.test_set(task.data, mnist))
         result |= _flatness(model, task, split.training, seed, protocol)

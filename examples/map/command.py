@@ -1,0 +1,89 @@
+"""What `python -m examples.map` does, once its arguments are known to be good."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from examples.map import costs, report
+from examples.map.data import Mnists
+from examples.map.jobs import FINAL, TUNING, Costs, Plan, chosen, final_jobs, tuned, tuning_jobs
+from examples.map.protocol import PROTOCOL
+from reproduce import environment, tidy
+from reproduce.making import make as make_runs
+from reproduce.making import mnist
+from reproduce.parallel import Workers
+from reproduce.records import Store
+from reproduce.tidy import Tables
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where things lie.
+
+    Args:
+        records: Folder of the records as they are made.
+        tables: Folder of all records as tables, which a fresh clone goes on from.
+        page: The page.
+        figure: The figure, without an ending.
+    """
+
+    records: Path
+    tables: Path
+    page: Path
+    figure: Path
+
+
+def costs_of(threads: int, data: Mnists, console: Console) -> Costs:
+    """Returns what updates cost, measured now if that has not been done."""
+    found = costs.read()
+    if found is None:
+        environment.prepare(threads)
+        found = costs.measure(PROTOCOL, data, console)
+        console.print(f"wrote {costs.PATH}")
+    return found
+
+
+def make(made: Plan, where: Where, processes: int, threads: int, console: Console) -> int:
+    """Makes the trials that are missing, then the runs of what they choose; fills the tables.
+
+    Returns:
+        The exit code: 0 if every run has its record, 1 if not.
+
+    Raises:
+        StorageError: A record cannot be read or written.
+    """
+    store = Store(where.records, warn=console.print)
+    restore(store, where.tables)
+    data = partial(mnist, made.data_dir)
+    workers = Workers(processes)
+    code = make_runs(partial(tuning_jobs, made), threads, workers, where.records, console, data)
+    publish(store, where.tables)
+    settings = chosen(tuned(made, store.scan(TUNING)))
+    final = partial(final_jobs, made, settings)
+    code = max(code, make_runs(final, threads, workers, where.records, console, data))
+    publish(store, where.tables)
+    return code
+
+
+def restore(store: Store, tables: Path) -> None:
+    """Gives a store those records of the tables that it lacks."""
+    for record, timings in Tables(tables).entries:
+        if not store.path(record.run).exists():
+            store.save(record, timings)
+
+
+def publish(store: Store, tables: Path) -> None:
+    """Adds a store's records of the map to the tables."""
+    records = [*store.scan(TUNING), *store.scan(FINAL)]
+    tidy.add(tables, [(record, store.timings(record.run) or {}) for record in records])
+
+
+def write(shown: Plan, where: Where, console: Console) -> str:
+    """Writes the page and the figure from the tables, and returns the page."""
+    whole = replace(shown, tasks=tuple(task.name for task in shown.protocol.tasks))
+    text, written = report.render(Tables(where.tables), whole, where.page, where.figure)
+    for path in written:
+        console.print(f"wrote {path}")
+    return text
