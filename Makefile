@@ -32,7 +32,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 readings estimators figures report report-check verify reference benchmark peers networks \
+    section61 readings estimators figures report report-check verify reference benchmark peers networks map \
     test check docs docs-check venv dist clean stale
 
 help: ## Print this list.
@@ -95,6 +95,9 @@ peers: ## Race the weight updates against other libraries', in .venv-peers (QUIC
 networks: ## Race them on networks that are not the paper's, in .venv-peers.
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
 	$(PEERS)/bin/python -m benchmarks.peers.networks $(ARGS)
+
+map: $(INSTALLED) ## Measure what it is good for, beside the rivals: hours, in batches of any size.
+	$(RUN) -m examples.map $(if $(JOBS),--jobs $(JOBS)) $(if $(QUICK),--quick) $(ARGS)
 
 test: $(INSTALLED) ## Check style and types, run every test (ARGS go to pytest).
 check: $(INSTALLED) ## The same with a fast core of the tests: a minute, for every change.

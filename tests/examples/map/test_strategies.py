@@ -37,7 +37,7 @@ def sphere(population: Array) -> Array:
 
 
 def normal(strategy: type[Strategy], count: int) -> Array:
-    return generator(strategy.__name__, 7, 0).standard_normal((count, 3))
+    return generator(strategy.__name__, 7, 0).standard_normal((count, 3), np.float32)
 
 
 def updated(strategy: type[Strategy], population: int) -> Strategy:
@@ -59,7 +59,7 @@ def test_openai_es_by_hand() -> None:
     x, first, second = START.copy(), np.zeros(3), np.zeros(3)
     for k in range(2):
         strategy.update(sphere)
-        half = generator("OpenAIES", 7, k).standard_normal((2, 3))
+        half = generator("OpenAIES", 7, k).standard_normal((2, 3), np.float32)
         z = np.concatenate([half, -half])
         g = centred_ranks(sphere(x + 0.1 * z)) @ z / (4 * 0.1)
         first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
