@@ -86,7 +86,8 @@ suppress_warnings = ["config.cache"]
 
 
 # What a formula of a docstring may spell.
-FORMULA = set("tau eps eta exp sum prod grad sqrt log mean start from".split())
+FORMULA = {"exp", "from", "grad", "log", "mean", "prod", "sqrt", "start", "sum"}
+FORMULA |= {"eps", "eta", "tau"}
 
 
 def as_restructured_text(lines: list[str]) -> Iterator[str]:
