@@ -14,6 +14,7 @@ from reproduce.protocols.methods import (
     LocalEntropyBySGLD,
     Method,
 )
+from reproduce.protocols.settings import settings
 from reproduce.protocols.training import Training
 
 SUBSPACES: tuple[str | bool, ...] = ("auto", False)
@@ -40,11 +41,8 @@ class Case:
 
     def configuration(self) -> dict[str, Any]:
         """Returns every hyper-parameter, resolved, as JSON types."""
-        method = {"name": type(self.method).__name__, **dataclasses.asdict(self.method)}
-        training = dataclasses.asdict(self.training)
-        return {"training": training | {"tabulated": list(self.training.tabulated)}} | {
-            "method": method
-        }
+        method = {"name": type(self.method).__name__, **settings(self.method)}
+        return {"training": settings(self.training), "method": method}
 
 
 def _table1_methods() -> dict[str, Method]:

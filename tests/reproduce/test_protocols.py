@@ -15,6 +15,7 @@ from reproduce.protocols import (
     Method,
     Training,
 )
+from reproduce.protocols.settings import added, settings
 
 
 def test_table1_is_the_papers() -> None:
@@ -166,6 +167,21 @@ def test_configuration_holds_every_field(name: str) -> None:
     training = {field.name for field in dataclasses.fields(Training)}
     assert set(configuration["training"]) == training - {"activation", "sampling", "pixels"}
     assert set(configuration["method"]) == {"name", *method}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Later(GradientDescent):
+    """As if SGD had come to know momentum and Nesterov's, after records had been made."""
+
+    momentum: float = added(0.0)
+    nesterov: bool = added(False)
+
+
+def test_added_field_stays_out_of_the_configuration_at_its_default() -> None:
+    first = {"learning_rate": 0.01}
+    assert settings(_Later()) == settings(GradientDescent()) == first
+    assert settings(_Later(momentum=0.9)) == first | {"momentum": 0.9}
+    assert settings(Training())["tabulated"] == [100, 200, 300, 400, 500]
 
 
 @pytest.mark.parametrize("name", TABLE1.methods)
