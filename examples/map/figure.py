@@ -58,7 +58,7 @@ def draw(lines: pd.DataFrame, stem: Path) -> list[Path]:
         for one in axes[len(tasks) :]:
             one.set_visible(False)
         figure.supxlabel(
-            "test score less that of the rival that validation chose, 95 % interval; "
+            "test score less that of the rival that validation chose, 95 % interval\n"
             "grey: equal for practice; blue: this library"
         )
         written = style.save(figure, stem)
