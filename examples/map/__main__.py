@@ -34,7 +34,7 @@ def make(
     output: Path = Path("results/map"),
     data_dir: Path | None = None,
 ) -> int:
-    """Make every run that is not recorded yet, the trials first, and write the page.
+    """Make every run that is not recorded yet, task after task, and write the page.
 
     Updates are timed first where that has not been done. Can be interrupted at any moment and
     called again. What is made is added to the committed tables, examples/map/reference, and the

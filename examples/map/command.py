@@ -11,8 +11,8 @@ from examples.map.data import Mnists
 from examples.map.jobs import FINAL, TUNING, Costs, Plan, chosen, final_jobs, tuned, tuning_jobs
 from examples.map.protocol import PROTOCOL
 from reproduce import environment, tidy
+from reproduce.making import JobsOf, mnist
 from reproduce.making import make as make_runs
-from reproduce.making import mnist
 from reproduce.parallel import Workers
 from reproduce.records import Store
 from reproduce.tidy import Tables
@@ -45,8 +45,8 @@ def costs_of(threads: int, data: Mnists, console: Console) -> Costs:
     return found
 
 
-def make(made: Plan, where: Where, processes: int, threads: int, console: Console) -> int:
-    """Makes the trials that are missing, then the runs of what they choose; fills the tables.
+def make(plan: Plan, where: Where, processes: int, threads: int, console: Console) -> int:
+    """Makes what is missing, task after task, and adds it to the tables, also when interrupted.
 
     Returns:
         The exit code: 0 if every run has its record, 1 if not.
@@ -56,15 +56,25 @@ def make(made: Plan, where: Where, processes: int, threads: int, console: Consol
     """
     store = Store(where.records, warn=console.print)
     restore(store, where.tables)
-    data = partial(mnist, made.data_dir)
-    workers = Workers(processes)
-    code = make_runs(partial(tuning_jobs, made), threads, workers, where.records, console, data)
-    publish(store, where.tables)
-    settings = chosen(tuned(made, store.scan(TUNING)))
-    final = partial(final_jobs, made, settings)
-    code = max(code, make_runs(final, threads, workers, where.records, console, data))
-    publish(store, where.tables)
+    code = 0
+    for task in plan.tasks:
+        try:
+            code |= _make(replace(plan, tasks=(task,)), store, processes, threads, console)
+        finally:
+            publish(store, where.tables)
     return code
+
+
+def _make(plan: Plan, store: Store, processes: int, threads: int, console: Console) -> int:
+    """Makes the trials, then the runs of what they choose."""
+
+    def made(jobs_of: JobsOf) -> int:
+        data, workers = partial(mnist, plan.data_dir), Workers(processes)
+        return make_runs(jobs_of, threads, workers, store.folder, console, data)
+
+    code = made(partial(tuning_jobs, plan))
+    settings = chosen(tuned(plan, store.scan(TUNING)))
+    return code | made(partial(final_jobs, plan, settings))
 
 
 def restore(store: Store, tables: Path) -> None:
