@@ -81,8 +81,9 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-# The gallery's settings hold what Sphinx cannot keep from one build to the next.
-suppress_warnings = ["config.cache"]
+# The gallery's settings hold what Sphinx cannot keep from one build to the next; and a page that
+# another change brings finds its place in the index by itself.
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 
 # What a formula of a docstring may spell.
