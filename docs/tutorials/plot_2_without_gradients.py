@@ -103,7 +103,7 @@ weights = model_es.trainable_variables
 normal = np.random.default_rng(0).standard_normal
 
 
-@tf.function
+@tf.function(autograph=False)
 def losses_at(stacked):
     def one(values):
         out, _ = model_es.stateless_call(values, [], x)

@@ -79,7 +79,7 @@ def displacements(kernel):
     objective = lerh_tf.LossFunction(lambda w: double_well(w[0]), 1)
     anchor = [tf.constant(x)]
 
-    @tf.function
+    @tf.function(autograph=False)
     def once(count):
         noise = lerh_tf.PhiloxNoise(0, count, anchor)
         return kernel(objective, anchor, tf.constant(tau), noise).displacement[0]
