@@ -5,6 +5,7 @@ Local Entropy and Heat Regularization in Deep Learning" (Entropy 21(5), 511, 201
 """
 
 import lerh_tf._backend  # noqa: F401  (before all that imports keras)
+from lerh_tf.batches import whole_batches
 from lerh_tf.callbacks import AdaptTau, Diagnostics
 from lerh_tf.kernels.base import Complement, Estimate, Kernel, Samples
 from lerh_tf.kernels.estimation import estimate, sample
@@ -45,4 +46,5 @@ __all__ = [
     "heat_regularization",
     "local_entropy",
     "sample",
+    "whole_batches",
 ]

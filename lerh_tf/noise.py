@@ -45,6 +45,15 @@ class Noise(Protocol):
         """
 
 
+class DivisibleNoise(Noise, Protocol):
+    """Noise of which a part of a block may be drawn without the rest."""
+
+    def __call__(
+        self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
+    ) -> list[tf.Tensor]:
+        """Returns the noise of `samples` samples of one block, from the one at `first` on."""
+
+
 def working_dtype(dtype: tf.DType) -> tf.DType:
     """Returns the dtype to draw and accumulate in for weights of `dtype`: at least float32."""
     return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
@@ -92,23 +101,48 @@ class PhiloxNoise:
         self._update = tf.cast(update, tf.uint64)
         self._like = tuple(like)
 
-    def __call__(self, block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
-        """See `Noise`."""
+    def __call__(
+        self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
+    ) -> list[tf.Tensor]:
+        """See `DivisibleNoise`."""
         position = tf.bitwise.left_shift(
             tf.cast(block, tf.uint64), tf.constant(_BLOCK_SHIFT, tf.uint64)
         )
-        counter = tf.stack([position, self._update])
-        bits = [
-            tf.raw_ops.StatelessRandomUniformFullIntV2(
-                shape=tf.concat([[samples], tf.shape(tensor)], 0),
-                key=tf.constant([self._seed << 32 | index], tf.uint64),
-                counter=counter,
-                alg=_PHILOX,
-                dtype=tf.int64 if working_dtype(tensor.dtype) == tf.float64 else tf.int32,
-            )
-            for index, tensor in enumerate(self._like)
-        ]
-        return _normal(bits)
+        from_start = isinstance(first, int) and first == 0
+        draw = self._bits if from_start else functools.partial(self._later_bits, first)
+        return _normal([draw(*each, position, samples) for each in enumerate(self._like)])
+
+    def _bits(
+        self, index: int, tensor: tf.Tensor, position: tf.Tensor, samples: int | tf.Tensor
+    ) -> tf.Tensor:
+        """Returns random integers, shape [samples, *shape], from a position of the counter on."""
+        return tf.raw_ops.StatelessRandomUniformFullIntV2(
+            shape=tf.concat([[samples], tf.shape(tensor)], 0),
+            key=tf.constant([self._seed << 32 | index], tf.uint64),
+            counter=tf.stack([position, self._update]),
+            alg=_PHILOX,
+            dtype=tf.int64 if working_dtype(tensor.dtype) == tf.float64 else tf.int32,
+        )
+
+    def _later_bits(
+        self,
+        first: int | tf.Tensor,
+        index: int,
+        tensor: tf.Tensor,
+        position: tf.Tensor,
+        samples: int | tf.Tensor,
+    ) -> tf.Tensor:
+        """Returns `_bits` without those of the first samples, which are not drawn."""
+        size = tf.size(tensor, tf.int64)
+        # The counter goes up by one for 128 bits.
+        together = 2 if working_dtype(tensor.dtype) == tf.float64 else 4
+        skipped = tf.cast(first, tf.int64) * size
+        position += tf.cast(skipped // together, tf.uint64)
+        wanted = tf.cast(samples, tf.int64) * size
+        flat = self._bits(index, tf.zeros([], tensor.dtype), position, wanted + together)
+        shape = tf.concat([[samples], tf.shape(tensor)], 0)
+        bits = tf.reshape(flat[skipped % together :][:wanted], shape)
+        return tf.ensure_shape(bits, [None, *tensor.shape])
 
 
 # Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs two to three

@@ -20,6 +20,7 @@ import tensorflow as tf
 from lerh_tf.exact.reductions import Reduction, Rows, RowSpace
 from lerh_tf.loss.objective import Objective
 from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.replicas import ALONE, Replicas
 
 # The factorisation squares entries: this number's square and its reciprocal fit into float32.
 _ORDINARY = 1e15
@@ -41,18 +42,23 @@ class Subspace(NamedTuple):
     size: tf.Tensor
 
 
-def find_subspace(objective: ReplayedLoss, shapes: Sequence[tf.TensorShape]) -> Subspace | None:
+def find_subspace(
+    objective: ReplayedLoss, shapes: Sequence[tf.TensorShape], replicas: Replicas = ALONE
+) -> Subspace | None:
     """Reduces every weight whose only use is a product with, or a choice by, the inputs.
+
+    Where each replica holds a part of the minibatch, the rows of all span the subspace.
 
     Args:
         objective: the minibatch loss.
         shapes: the static shapes of the used weights.
+        replicas: who makes the weight update.
 
     Returns:
         The loss in coordinates; None where no weight can be reduced.
     """
     uses = _Uses(objective)
-    rewiring = _Rewiring(objective)
+    rewiring = _Rewiring(objective, replicas)
     reductions = [
         rewiring.reduction(uses.only_use(weight, shape), shape)
         for weight, shape in enumerate(shapes)
@@ -152,8 +158,9 @@ def is_product(node: Any, position: int) -> bool:
 class _Rewiring:
     """The reductions of a loss's weights and the inputs that its operations then need."""
 
-    def __init__(self, objective: ReplayedLoss):
+    def __init__(self, objective: ReplayedLoss, replicas: Replicas):
         self._nodes = {node.name: node for node in objective.piece.node}
+        self._replicas = replicas
         self._factors: dict[Any, tuple[tf.Tensor, tf.Tensor]] = {}
         self.inputs: dict[tuple[str, int], tf.Tensor] = {}
 
@@ -164,20 +171,22 @@ class _Rewiring:
         return self._choice(use, shape) if use.op == "GatherV2" else self._product(use, shape)
 
     def _choice(self, use: _Use, shape: tf.TensorShape) -> Reduction | None:
-        if _at_least(use.inputs.shape, shape[0]):
+        if self._spans_all(use.inputs.shape, shape[0]):
             return None
-        rows = Rows(use.inputs, shape)
-        self.inputs[use.node, use.position] = tf.cast(rows.slots, use.inputs.dtype)
+        rows = Rows(self._of_all(use.inputs, []), shape)
+        slots = self._own(rows.slots, tf.shape(use.inputs))
+        self.inputs[use.node, use.position] = tf.cast(slots, use.inputs.dtype)
         return rows
 
     def _product(self, use: _Use, shape: tf.TensorShape) -> Reduction | None:
         left = use.inputs
         # Products overflow where the rows' norms do not fit.
-        if left.dtype == tf.float16 or _at_least(left.shape[:-1], shape[0]):
+        if left.dtype == tf.float16 or self._spans_all(left.shape[:-1], shape[0]):
             return None
         # Layers that share their inputs, as an attention's do, share the factorisation.
         if left.ref() not in self._factors:
-            self._factors[left.ref()] = _factorised(left, shape[0])
+            basis, coordinates = _factorised(self._of_all(left, [shape[0]]), shape[0])
+            self._factors[left.ref()] = basis, self._own(coordinates, tf.shape(left)[:-1])
         basis, coordinates = self._factors[left.ref()]
         reduction = RowSpace(basis, shape)
         self.inputs[use.node, use.position] = coordinates
@@ -185,6 +194,29 @@ class _Rewiring:
             dtype = tf.as_dtype(self._nodes[name].attr["Tshape"].type)
             self.inputs[name, 1] = tf.cast(tf.stack([reduction.rank, -1]), dtype)
         return reduction
+
+    def _of_all(self, inputs: tf.Tensor, width: Sequence[int]) -> tf.Tensor:
+        """Returns the inputs of the whole minibatch: its rows, where replicas hold a part each."""
+        if self._replicas.split != "batch":
+            return inputs
+        return self._replicas.gathered(tf.reshape(inputs, [-1, *width]))
+
+    def _own(self, rows: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
+        """Returns what has been made of this replica's inputs, which have the shape `shape`."""
+        if self._replicas.split != "batch":
+            return rows
+        own = self._replicas.own(rows, tf.reduce_prod(shape))
+        return tf.reshape(own, tf.concat([shape, tf.shape(rows)[1:]], 0))
+
+    def _spans_all(self, shape: tf.TensorShape, dimension: int) -> bool:
+        """Returns whether so many inputs are known to span all dimensions."""
+        if shape.rank is None:
+            return False
+        known = [size for size in shape if size is not None]
+        # Parts whose size is static are of one size.
+        parts = self._replicas.count if self._replicas.split == "batch" and shape[:1] else 1
+        is_static = len(known) == shape.rank
+        return (parts if is_static else 1) * math.prod(known) >= dimension
 
 
 def _keeps_values(node: Any) -> bool:
@@ -228,10 +260,3 @@ def _scale(rows: tf.Tensor) -> tf.Tensor:
     size = tf.reduce_sum(tf.abs(rows), 1, keepdims=True)
     is_ordinary = (size > 1.0 / _ORDINARY) & (size < _ORDINARY)
     return tf.where(is_ordinary, tf.ones_like(size), size)
-
-
-def _at_least(shape: tf.TensorShape, dimension: int) -> bool:
-    """Returns whether so many inputs are known to span all dimensions."""
-    if shape.rank is None:
-        return False
-    return math.prod(size for size in shape if size is not None) >= dimension

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import keras
@@ -13,8 +13,6 @@ from lerh_tf.loss.objective import Objective
 from lerh_tf.noise import Noise, working_dtype
 from lerh_tf.schedules import is_schedule
 
-State = TypeVar("State")
-Drawn = TypeVar("Drawn")
 Settings = TypeVar("Settings")
 
 
@@ -112,11 +110,14 @@ class Kernel(abc.ABC):
 
     Attributes:
         diagnostic_names: the keys of `Estimate.diagnostics`, in the order they are stored in.
+        splits: what of its work the replicas of a strategy can split, of "samples" and "batch"; a
+            kernel that can takes `replicas` too (`lerh_tf/replicas.py`).
         reducible: whether `Estimate.complement` says what the kernel does to dimensions that f
             does not depend on, so that it may run on the others alone.
     """
 
     diagnostic_names: ClassVar[tuple[str, ...]] = ()
+    splits: ClassVar[tuple[str, ...]] = ()
     reducible: ClassVar[bool] = False
 
     @property
@@ -144,6 +145,13 @@ class Kernel(abc.ABC):
     def has_chain(self) -> bool:
         """Whether a Markov chain goes on from one weight update to the next."""
         return False
+
+    def as_one_of(self, replicas: int) -> "Kernel | None":
+        """Returns the kernel to run on each of several replicas, and average, to split samples.
+
+        None where the replicas make one estimate together.
+        """
+        return None
 
     @abc.abstractmethod
     def __call__(
@@ -188,76 +196,6 @@ class Kernel(abc.ABC):
 def widest_dtype(dtypes: Sequence[tf.DType]) -> tf.DType:
     """Returns the dtype for scalars that concern all weights: at least float32."""
     return tf.float64 if tf.float64 in map(working_dtype, dtypes) else tf.float32
-
-
-# Blocks that may be in memory at once, where there are as many cores.
-_BLOCKS_AT_ONCE = 4
-
-
-def fold_blocks(
-    draw: Callable[[tf.Tensor], Drawn],
-    add: Callable[[State, Drawn, tf.Tensor], State],
-    samples: int,
-    size: int | tf.Tensor,
-    state: State,
-) -> State:
-    """Folds `add` over the blocks that hold `samples` samples, in a loop in the graph.
-
-    All blocks have one size, so that one trace, and one compilation, serves them all. They are
-    added in their order, and drawn side by side on as many cores as TensorFlow may use: compiled
-    by XLA a block keeps one of them.
-
-    Args:
-        draw: takes a block to what is to be added; knows nothing of the state.
-        add: takes (state, what was drawn, samples of it that count) to the new state. The others,
-            at the end of the last block, are to be ignored.
-        samples: the number of samples in all.
-        size: the number of samples in a block.
-        state: nest of tensors whose shapes `add` keeps.
-
-    Returns:
-        The last state.
-    """
-    blocks = (samples + size - 1) // size
-
-    def body(block: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-        count = tf.minimum(size, samples - block * size)
-        new = add(state, draw(tf.cast(block, tf.int64)), count)
-        return block + 1, tf.nest.map_structure(_with_shape_of, new, state)
-
-    _, state = tf.while_loop(
-        lambda block, _: block < blocks,
-        body,
-        (tf.constant(0), state),
-        parallel_iterations=_BLOCKS_AT_ONCE,
-    )
-    return state
-
-
-def map_blocks(
-    draw: Callable[[tf.Tensor], State], samples: int, size: int | tf.Tensor, dtypes: Any
-) -> State:
-    """Returns what `draw` gives for the blocks that hold `samples` samples, joined.
-
-    Args:
-        draw: takes a block to a nest of tensors of shape [size, ...].
-        samples: the number of samples in all.
-        size: the number of samples in a block.
-        dtypes: nest of the tensors' dtypes.
-
-    Returns:
-        Nest of tensors of shape [samples, ...].
-    """
-    blocks = tf.range(tf.cast((samples + size - 1) // size, tf.int64))
-
-    def join(tensor: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))[:samples]
-
-    return tf.nest.map_structure(join, tf.map_fn(draw, blocks, fn_output_signature=dtypes))
-
-
-def _with_shape_of(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-    return tf.ensure_shape(new, old.shape)
 
 
 def size_of(tensors: Sequence[tf.Tensor]) -> tf.Tensor:

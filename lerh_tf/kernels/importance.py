@@ -8,21 +8,14 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import boolean, integer_at_least, one_of, positive_float
-from lerh_tf.kernels.base import (
-    Complement,
-    Estimate,
-    Kernel,
-    Samples,
-    fold_blocks,
-    map_blocks,
-    settings,
-    widest_dtype,
-)
+from lerh_tf.kernels.base import Complement, Estimate, Kernel, Samples, settings, widest_dtype
+from lerh_tf.kernels.blocks import fold_blocks, fold_samples, map_blocks
 from lerh_tf.kernels.weighted_sums import WeightedSums
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective, displaced, scaled
 from lerh_tf.loss.parts import Part, are_finite, where
 from lerh_tf.noise import Noise, block_size
+from lerh_tf.replicas import ALONE, Replicas
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -105,6 +98,7 @@ class ImportanceSampling(Kernel):
         "standard_error",
         "non_finite",
     )
+    splits: ClassVar[tuple[str, ...]] = ("samples", "batch")
     reducible: ClassVar[bool] = True
 
     @property
@@ -147,28 +141,95 @@ class ImportanceSampling(Kernel):
         noise: Noise,
         chain: Sequence[tf.Tensor] = (),
         update: tf.Tensor | int = 0,
+        replicas: Replicas = ALONE,
     ) -> Estimate:
         """See `Kernel`."""
-        size = self._block_size(objective, anchor)
+        problem = (objective, anchor, tau, noise)
         has_plain_sums = self.control_variate or self._has_gradients
-
-        def evaluated(z: list[tf.Tensor]) -> tuple[tf.Tensor, list[Part]]:
-            return self._evaluated(objective, anchor, tau, z, zero.weight.dtype)
-
-        def added(
-            sums: WeightedSums, block: tuple[tf.Tensor, list[Part]], count: tf.Tensor
-        ) -> WeightedSums:
-            return sums.add(*block, tf.range(size) < count)
-
         zero = WeightedSums.zero(anchor, 3 if has_plain_sums else 2)
-        evaluated, added = compiled(evaluated, objective), compiled(added, objective)
-        sums = fold_blocks(
-            lambda block: evaluated(noise(block, size)), added, self.samples, size, zero
-        )
+        if replicas.split == "batch":
+            sums = self._summed_over_parts(*problem, zero, replicas)
+        else:
+            sums = self._summed(*problem, zero, replicas)
         displacement = map(tf.reshape, self._displacement(sums, tau), map(tf.shape, anchor))
         diagnostics = self._diagnostics(sums, tau, objective.dimensions(anchor))
         complement = self._complement(diagnostics["effective_sample_size"], tau)
         return Estimate(list(displacement), [], diagnostics, sums.has_weight, complement)
+
+    def _summed(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        zero: WeightedSums,
+        replicas: Replicas,
+    ) -> WeightedSums:
+        """Returns the sums over all samples, each evaluated once, on one of the replicas."""
+
+        def evaluated(z: list[tf.Tensor]) -> tuple[tf.Tensor, list[Part]]:
+            return self._evaluated(objective, anchor, tau, z, zero.weight.dtype)
+
+        evaluated = compiled(evaluated, objective)
+
+        def draw(z: list[tf.Tensor], counts: tf.Tensor) -> tuple[tf.Tensor, list[Part], tf.Tensor]:
+            return (*evaluated(z), counts)
+
+        def add(sums: WeightedSums, block: tuple[tf.Tensor, list[Part], tf.Tensor]) -> WeightedSums:
+            return sums.add(*block)
+
+        add = compiled(add, objective)
+        size = self._block_size(objective, anchor)
+        sums = fold_samples(draw, add, noise, self.samples, size, zero, replicas=replicas)
+        return sums.over(replicas) if replicas.split else sums
+
+    def _summed_over_parts(
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        zero: WeightedSums,
+        replicas: Replicas,
+    ) -> WeightedSums:
+        """Returns the sums where f is the mean of the replicas' losses, each of its own rows.
+
+        J losses travel, and gradients where they are summed. The noise is drawn twice, since no
+        replica knows a weight before all have evaluated all samples.
+        """
+        size = self._block_size(objective, anchor, replicas)
+        dtype = zero.weight.dtype
+
+        def evaluate(z: list[tf.Tensor]) -> tf.Tensor:
+            return tf.cast(objective.losses_around(anchor, tau, z)[0], dtype)
+
+        evaluate = compiled(evaluate, objective)
+        own = map_blocks(lambda block: evaluate(noise(block, size)), self.samples, size, dtype)
+        (losses,) = replicas.mean([own])
+        log_weights = self._log_weights(losses, dtype)
+        padded = tf.pad(log_weights, [[0, size]])
+
+        def averaged(z: list[tf.Tensor], log_weights: tf.Tensor) -> Sequence[Part]:
+            if not self._has_gradients:
+                return z
+            # Zeros where a sample has no weight, as where it is alone.
+            finite = tf.math.is_finite(log_weights)
+            gradients = objective.gradients_around(anchor, tau, z)[1]
+            return [where(finite, g, n.dtype) for g, n in zip(gradients, z, strict=True)]
+
+        averaged = compiled(averaged, objective)
+
+        def draw(block: tf.Tensor) -> tuple[tf.Tensor, Sequence[Part]]:
+            of_block = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
+            return of_block, averaged(noise(block, size), of_block)
+
+        def add(
+            sums: WeightedSums, block: tuple[tf.Tensor, Sequence[Part]], count: tf.Tensor
+        ) -> WeightedSums:
+            return sums.add(*block, tf.range(size) < count)
+
+        sums = fold_blocks(draw, compiled(add, objective), self.samples, size, zero)
+        return sums.averaged(replicas) if self._has_gradients else sums
 
     @property
     def _has_gradients(self) -> bool:
@@ -231,9 +292,11 @@ class ImportanceSampling(Kernel):
         finite = tf.math.is_finite(log_weights)
         return Samples(positions, tf.nn.softmax(tf.where(finite, log_weights, -float("inf"))))
 
-    def _block_size(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> tf.Tensor:
+    def _block_size(
+        self, objective: Objective, anchor: Sequence[tf.Tensor], replicas: Replicas = ALONE
+    ) -> tf.Tensor:
         drawn = objective.noise_like(anchor)
-        return tf.minimum(block_size(drawn, objective.footprint), self.samples)
+        return tf.minimum(block_size(drawn, objective.whole_footprint(replicas)), self.samples)
 
     def _log_weights(self, losses: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         return -self.loss_multiplier * tf.cast(losses, dtype)

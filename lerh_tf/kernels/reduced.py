@@ -7,14 +7,14 @@ import tensorflow as tf
 
 from lerh_tf.exact.reductions import Reduction
 from lerh_tf.exact.subspace import Subspace
-from lerh_tf.kernels.base import Complement, Estimate, Kernel
+from lerh_tf.kernels.base import Complement, Estimate
 from lerh_tf.noise import COMPLEMENT_BLOCK, Noise, working_dtype
 
 NoiseFor = Callable[[Sequence[tf.Tensor]], Noise]
 
 
 def estimate_in_subspace(
-    kernel: Kernel,
+    kernel: Callable[..., Estimate],
     subspace: Subspace,
     anchor: Sequence[tf.Tensor],
     tau: tf.Tensor,
@@ -130,10 +130,12 @@ def _draws(
 def _seen(noise: Noise, reductions: Sequence[Reduction | None]) -> Noise:
     """Returns the noise without the coordinates that stand for no dimension of a weight."""
 
-    def seen(block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
+    def seen(
+        block: tf.Tensor, samples: int | tf.Tensor, *first: int | tf.Tensor
+    ) -> list[tf.Tensor]:
         return [
             z if reduction is None else reduction.seen(z)
-            for z, reduction in zip(noise(block, samples), reductions, strict=True)
+            for z, reduction in zip(noise(block, samples, *first), reductions, strict=True)
         ]
 
     return seen

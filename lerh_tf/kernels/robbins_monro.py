@@ -1,6 +1,7 @@
 """Algorithm 5: a minimiser of KL(phi || q_{x,tau}) by Robbins-Monro."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -8,19 +9,13 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import finite_float, integer_at_least
-from lerh_tf.kernels.base import (
-    Estimate,
-    Kernel,
-    all_finite,
-    dot,
-    fold_blocks,
-    settings,
-    widest_dtype,
-)
+from lerh_tf.kernels.base import Estimate, Kernel, all_finite, dot, settings, widest_dtype
+from lerh_tf.kernels.blocks import fold_samples
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective
 from lerh_tf.loss.parts import total, where
 from lerh_tf.noise import Noise, block_size, working_dtype
+from lerh_tf.replicas import ALONE, Replicas
 from lerh_tf.schedules import RobbinsMonroSteps, Schedule, checked_schedule
 
 
@@ -82,6 +77,7 @@ class RobbinsMonro(Kernel):
         "steps",
         "non_finite",
     )
+    splits: ClassVar[tuple[str, ...]] = ("samples", "batch")
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
@@ -110,9 +106,10 @@ class RobbinsMonro(Kernel):
         noise: Noise,
         chain: Sequence[tf.Tensor] = (),
         update: tf.Tensor | int = 0,
+        replicas: Replicas = ALONE,
     ) -> Estimate:
         """See `Kernel`."""
-        mean_gradient = self._mean_gradient(objective, anchor, tau, noise)
+        mean_gradient = self._mean_gradient(objective, anchor, tau, noise, replicas)
         dtype = widest_dtype([x.dtype for x in anchor])
 
         def move(j: tf.Tensor, state: _Iteration) -> tuple[tf.Tensor, _Iteration]:
@@ -128,12 +125,11 @@ class RobbinsMonro(Kernel):
                 return within
             return within & ((j <= _APPROACH) | (state.error() > self.tolerance * state.step()))
 
-        j, found = tf.while_loop(
-            goes_on,
-            move,
-            (tf.constant(1, tf.int64), _Iteration.start(anchor, dtype)),
-            parallel_iterations=1,
-        )
+        start = (tf.constant(1, tf.int64), _Iteration.start(anchor, dtype))
+        if replicas.split:
+            j, found = self._moved_together(move, goes_on, start)
+        else:
+            j, found = tf.while_loop(goes_on, move, start, parallel_iterations=1)
         is_valid = all_finite(found.y)
         residual = tf.sqrt(dot(found.h, found.h))
         diagnostics = {
@@ -149,32 +145,59 @@ class RobbinsMonro(Kernel):
         # No complement: h is 0 at x where f is constant, so nothing moves.
         return Estimate(displacement, [], diagnostics, is_valid)
 
+    def _moved_together(
+        self,
+        move: Callable[..., "tuple[tf.Tensor, _Iteration]"],
+        goes_on: Callable[..., tf.Tensor],
+        state: "tuple[tf.Tensor, _Iteration]",
+    ) -> "tuple[tf.Tensor, _Iteration]":
+        """Returns the last state where replicas share each move: they can't meet in a loop.
+
+        So all moves are made, and those behind the end count for nothing.
+        """
+        for _ in range(self.steps):
+            counts = goes_on(*state)
+            new = move(*state)
+            state = tf.nest.map_structure(functools.partial(tf.where, counts), new, state)
+        return state
+
     def _mean_gradient(
-        self, objective: Objective, anchor: Sequence[tf.Tensor], tau: tf.Tensor, noise: Noise
+        self,
+        objective: Objective,
+        anchor: Sequence[tf.Tensor],
+        tau: tf.Tensor,
+        noise: Noise,
+        replicas: Replicas,
     ) -> Callable[[tf.Tensor, list[tf.Tensor]], list[tf.Tensor]]:
         """Returns (j, y) -> the mean of M gradients of f over N(x + y, tau I)."""
         drawn = objective.noise_like(anchor)
-        blocks = _ratio_up(self.samples, block_size(drawn, objective.footprint))
+        footprint = objective.whole_footprint(replicas)
+        blocks = _ratio_up(self.samples, block_size(drawn, footprint))
         # Spread evenly: every move draws whole blocks.
         size = _ratio_up(self.samples, blocks)
 
-        def block_sums(y: list[tf.Tensor], z: list[tf.Tensor], block: tf.Tensor) -> list[tf.Tensor]:
+        def block_sums(
+            y: list[tf.Tensor], z: list[tf.Tensor], counts: tf.Tensor
+        ) -> list[tf.Tensor]:
             _, gradients = objective.gradients_around(anchor, tau, z, y)
-            counts = tf.range(size) < self.samples - tf.cast(block, tf.int32) * size
             return [total(where(counts, g, y_v.dtype)) for g, y_v in zip(gradients, y, strict=True)]
 
         block_sums = compiled(block_sums, objective)
 
         def mean_gradient(j: tf.Tensor, y: list[tf.Tensor]) -> list[tf.Tensor]:
-            def draw(block: tf.Tensor) -> list[tf.Tensor]:
-                z = noise((j - 1) * tf.cast(blocks, tf.int64) + block, size)
-                return block_sums(y, z, block)
+            def draw(z: list[tf.Tensor], counts: tf.Tensor) -> list[tf.Tensor]:
+                return block_sums(y, z, counts)
 
-            def add(sums: list[tf.Tensor], more: list[tf.Tensor], _: tf.Tensor) -> list[tf.Tensor]:
+            def add(sums: list[tf.Tensor], more: list[tf.Tensor]) -> list[tf.Tensor]:
                 return [s + of_block for s, of_block in zip(sums, more, strict=True)]
 
             zeros = [tf.zeros_like(y_v) for y_v in y]
-            sums = fold_blocks(draw, add, self.samples, size, zeros)
+            first = (j - 1) * tf.cast(blocks, tf.int64)
+            sums = fold_samples(draw, add, noise, self.samples, size, zeros, first, replicas)
+            if replicas.split == "samples":
+                sums = replicas.total(sums)
+            elif replicas.split == "batch":
+                sums = replicas.mean(sums)
             return [s / self.samples for s in sums]
 
         return mean_gradient

@@ -16,11 +16,10 @@ from lerh_tf.kernels.base import (
     Samples,
     all_finite,
     dot,
-    fold_blocks,
-    map_blocks,
     settings,
     widest_dtype,
 )
+from lerh_tf.kernels.blocks import fold_blocks, map_blocks
 from lerh_tf.kernels.chain import LangevinState
 from lerh_tf.kernels.free_chain import free_chain, gradient_weights, share_of_spread
 from lerh_tf.loss.compilation import compiled
@@ -107,6 +106,7 @@ class SGLD(Kernel):
         "mean_start",
         "non_finite",
     )
+    splits: ClassVar[tuple[str, ...]] = ("samples",)
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
@@ -124,6 +124,17 @@ class SGLD(Kernel):
     def has_chain(self) -> bool:
         """Whether the chain goes on from one weight update to the next."""
         return self.persistent
+
+    def as_one_of(self, replicas: int) -> Kernel:
+        """Returns a chain of a share of the states: those of the replicas are independent."""
+        share = -(-self.samples // replicas)
+        if share < 2:
+            raise ValueError(
+                '`samples` must be more than the number of replicas with `parallel="samples"`: '
+                "each has a chain of its share of the states, at least 2. Received: "
+                f"samples={self.samples}, {replicas} replicas"
+            )
+        return dataclasses.replace(self, samples=share)
 
     def check_tau(self, tau: float) -> None:
         """Refuses a tau for which the chain must diverge where f is flat."""
@@ -262,12 +273,9 @@ class SGLD(Kernel):
             own = tf.slice(padded, [0, tf.cast(block, tf.int32) * size], [2, size])
             return noise(block, size), own
 
+        start = LangevinState.starting_at(y, steps.dtype)
         chain = fold_blocks(
-            draw,
-            lambda chain, drawn, count: walk(chain, *drawn, count),
-            moves,
-            size,
-            LangevinState.starting_at(y, steps.dtype),
+            draw, lambda state, block, n: walk(state, *block, n), moves, size, start
         )
         # The last state moves nowhere: its gradient is not taken, and its coefficient is 0.
         return chain if self.control_variate else chain.with_state(steps[1, -1])

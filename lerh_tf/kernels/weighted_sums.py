@@ -8,6 +8,7 @@ import tensorflow as tf
 from lerh_tf.kernels.base import widest_dtype
 from lerh_tf.loss.parts import Part, square_norms, weighted_sums
 from lerh_tf.noise import working_dtype
+from lerh_tf.replicas import Replicas
 
 
 class WeightedSums(NamedTuple):
@@ -63,25 +64,52 @@ class WeightedSums(NamedTuple):
         """
         finite = tf.math.is_finite(log_weights) & counts
         log_weights = tf.where(finite, log_weights, -float("inf"))
-        largest = tf.maximum(self.largest, tf.reduce_max(log_weights))
-        # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
-        shift = tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
-        rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
+        old = self._relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
+        shift = _finite(old.largest)
         w = self._rows(tf.exp(log_weights - shift), tf.cast(counts, log_weights.dtype))
         squares = tf.add_n([tf.cast(square_norms(v), w.dtype) for v in values])
         return WeightedSums(
-            largest,
-            self.weight * rescale[:2] + tf.reduce_sum(w[:2], 1),
-            self.cube * (rescale[0] * rescale[1]) + tf.reduce_sum(w[0] * w[1]),
-            [
-                m * tf.cast(rescale, m.dtype)[:, None] + weighted_sums(w, v)
-                for m, v in zip(self.moment, values, strict=True)
-            ],
+            old.largest,
+            old.weight + tf.reduce_sum(w[:2], 1),
+            old.cube + tf.reduce_sum(w[0] * w[1]),
+            [m + weighted_sums(w, v) for m, v in zip(old.moment, values, strict=True)],
             tuple(
-                spread * rescale[row] + tf.reduce_sum(w[row] * squares)
-                for row, spread in enumerate(self.spread)
+                spread + tf.reduce_sum(w[row] * squares) for row, spread in enumerate(old.spread)
             ),
-            self.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
+            old.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
+        )
+
+    def over(self, replicas: Replicas) -> "WeightedSums":
+        """Returns the sums over the samples of all replicas."""
+        own = self._relative_to(replicas.largest(self.largest))
+        parts = own._replace(largest=())
+        totals = replicas.total(tf.nest.flatten(parts))
+        return tf.nest.pack_sequence_as(parts, totals)._replace(largest=own.largest)
+
+    def averaged(self, replicas: Replicas) -> "WeightedSums":
+        """Returns the sums over v that are the mean of the replicas' v; weights are the same.
+
+        What needs more of v than its mean, a product with itself, is not known: NaN.
+        """
+        means = replicas.mean([m[0] for m in self.moment])
+        unknown = [tf.fill(tf.shape(m)[1:], tf.cast(float("nan"), m.dtype)) for m in self.moment]
+        rows = len(self.spread) - 1
+        return self._replace(
+            moment=[tf.stack([m, *[n] * rows]) for m, n in zip(means, unknown, strict=True)],
+            spread=tuple(tf.fill([], tf.cast(float("nan"), s.dtype)) for s in self.spread),
+        )
+
+    def _relative_to(self, largest: tf.Tensor) -> "WeightedSums":
+        """Returns the sums divided by exp(largest), for a number at least as large."""
+        shift = _finite(largest)
+        rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
+        return WeightedSums(
+            largest,
+            self.weight * rescale[:2],
+            self.cube * (rescale[0] * rescale[1]),
+            [m * tf.cast(rescale, m.dtype)[:, None] for m in self.moment],
+            tuple(spread * rescale[row] for row, spread in enumerate(self.spread)),
+            self.non_finite,
         )
 
     def _rows(self, w: tf.Tensor, ones: tf.Tensor) -> tf.Tensor:
@@ -142,6 +170,11 @@ class WeightedSums(NamedTuple):
         dtype = self.spread[0].dtype
         pairs = zip(means, self.moment, strict=True)
         return tf.add_n([tf.cast(tf.reduce_sum(mean * m[row]), dtype) for mean, m in pairs])
+
+
+def _finite(largest: tf.Tensor) -> tf.Tensor:
+    # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
+    return tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
 
 
 def _square(means: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from lerh_tf.loss.parts import Part
 from lerh_tf.loss.repeatable import repeatable
+from lerh_tf.replicas import Replicas
 
 Variable: TypeAlias = keras.Variable | tf.Variable
 Weights: TypeAlias = Sequence[tf.Tensor]
@@ -168,6 +169,12 @@ class Objective(abc.ABC):
             The losses, shape [samples], and one part per used variable.
         """
         return self.vectorized_value_and_gradient(displaced(anchor, moves(tau, z, offset)))
+
+    def whole_footprint(self, replicas: Replicas) -> int | tf.Tensor:
+        """Returns the footprint of the minibatch of which each replica may hold a part."""
+        if replicas.split != "batch" or self.operations is None:
+            return self.footprint
+        return replicas.total([tf.cast(self.footprint, tf.int64)])[0]
 
     def dimensions(self, weights: Weights) -> tf.Tensor:
         """Returns in how many dimensions of the weights f lives.

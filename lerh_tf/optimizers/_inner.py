@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import finite_float
-from lerh_tf.optimizers._replicas import replicas
 
 
 def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
@@ -48,16 +47,13 @@ class TiedToTau:
         return {}
 
 
-def summing_over_replicas_only(
-    inner: keras.optimizers.Optimizer,
-) -> keras.optimizers.Optimizer:
-    """Returns the optimizer, which sums gradients only where there are several replicas.
+def summing_nothing(inner: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """Returns the optimizer, which takes gradients as they are: all replicas have the same.
 
-    TensorFlow's sum registers a gradient function per graph, which keeps the graph for good: with
-    inner loops in it, megabytes of each training.
+    TensorFlow's sum would also register a gradient function per graph, which keeps the graph for
+    good: with inner loops in it, megabytes of each training.
     """
-    all_reduce = inner._all_reduce_sum_gradients
-    inner._all_reduce_sum_gradients = lambda pairs: pairs if replicas() == 1 else all_reduce(pairs)
+    inner._all_reduce_sum_gradients = lambda pairs: pairs
     return inner
 
 

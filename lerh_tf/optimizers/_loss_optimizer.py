@@ -27,7 +27,12 @@ class LossOptimizer(Wrapper):
         super().__init__(name)
         self._captured = CapturedLosses()
         self._compiled_steps = CompiledClosures(self._step)
-        self._compiled_updates = CompiledClosures(self._update_of_closure)
+        self._compiled_steps_of_all = CompiledClosures(self._step_of_all)
+
+    @property
+    @abc.abstractmethod
+    def parallel(self) -> str:
+        """How replicas share a weight update: "auto", "samples", "batch" or "means"."""
 
     @abc.abstractmethod
     def _update(self, objective: Objective, variables: Sequence[Variable]) -> Update:
@@ -54,7 +59,7 @@ class LossOptimizer(Wrapper):
         Raises:
             ReplayError: the loss was computed eagerly.
         """
-        self._captured.put(captured_loss(whole(loss)))
+        self._captured.put(captured_loss(whole(loss, self.parallel)))
         return tf.stop_gradient(loss)
 
     @tf.autograph.experimental.do_not_convert
@@ -135,9 +140,9 @@ class LossOptimizer(Wrapper):
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)
         if is_eager_replica():
-            # Replicas meet where variables are assigned to, and can't inside a function.
-            loss, update = self._compiled_updates.get(closure, variables)(inputs)
-            self._move(update, variables)
+            # Inside a function of their own they could not meet.
+            here = tf.distribute.get_replica_context()
+            loss = here.merge_call(self._call_of_all, args=(closure, variables, inputs))
         else:
             loss = self._compiled_steps.get(closure, variables)(inputs)
         # The caller stands behind AutoGraph's wrapper of this method.
@@ -156,6 +161,25 @@ class LossOptimizer(Wrapper):
         """
         self._report_failures(stacklevel=3)
 
+    def _call_of_all(
+        self, strategy: tf.distribute.Strategy, closures: Any, variables: Any, inputs: Any
+    ) -> Any:
+        """Makes the weight update of replicas that were called eagerly, in one function."""
+        closures = tuple(strategy.experimental_local_results(closures))
+        return self._compiled_steps_of_all.get(closures, variables)(inputs)
+
+    def _step_of_all(
+        self, closures: Sequence[Callable[..., Any]], variables: Sequence[Variable], inputs: Any
+    ) -> Any:
+        def on_replica(inputs: Any) -> tf.Tensor | None:
+            replica = tf.get_static_value(
+                tf.distribute.get_replica_context().replica_id_in_sync_group
+            )
+            return self._step(closures[replica % len(closures)], variables, inputs)
+
+        strategy = tf.distribute.get_strategy()
+        return strategy.extended.call_for_each_replica(on_replica, args=(inputs,))
+
     def _step(
         self, closure: Callable[..., Any], variables: Sequence[Variable], inputs: Any
     ) -> tf.Tensor | None:
@@ -172,5 +196,5 @@ class LossOptimizer(Wrapper):
         check_returned(loss)
         if isinstance(loss, Objective):
             return None, self._update(loss, variables)
-        objective = ReplayedLoss.of_variables(captured_loss(whole(loss)), variables)
+        objective = ReplayedLoss.of_variables(captured_loss(whole(loss, self.parallel)), variables)
         return loss, self._update(objective, variables)

@@ -1,18 +1,143 @@
-"""A weight update that several replicas of a `tf.distribute` strategy share.
+"""How the replicas of a `tf.distribute` strategy share a weight update, and make it.
 
-Each replica holds a part of the minibatch, and its loss is its share of the whole: the shares add
-up, as in all of `tf.distribute`, and Keras divides the mean loss of each part by their number R.
-So each takes f to be R times its share, the mean loss of its part, finds its own m_r with noise of
-its own, and all move to the mean of the m_r.
+A replica's loss is its share of the whole: the shares add up, as in all of `tf.distribute`, and
+Keras divides the mean loss of each replica's rows by their number R. So f is the mean over the
+replicas of R times the share, each the mean loss of its own rows.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from lerh_tf.exact.subspace import Subspace
+from lerh_tf.kernels.base import Estimate, Kernel
+from lerh_tf.loss.objective import Objective
+from lerh_tf.replicas import ALONE, Replicas
+
+PARALLEL = ("auto", "samples", "batch", "means")
+
 # No training makes so many weight updates.
 _REPLICA_SHIFT = 48
+# Of the loss and of coordinates, where replicas hold the same rows in the same order.
+_ROUNDING = 1e-5
+
+
+class Sharing(NamedTuple):
+    """What each replica does of one weight update.
+
+    Attributes:
+        kernel: the estimator that each replica calls.
+        replicas: who makes one estimate together; one alone where the replicas' are averaged.
+        averaged: how many estimates, with noise of their own, are averaged.
+        same_rows: whether all replicas are to hold the same minibatch.
+    """
+
+    kernel: Kernel
+    replicas: Replicas = ALONE
+    averaged: int = 1
+    same_rows: bool = False
+
+    @classmethod
+    def of(cls, kernel: Kernel, parallel: str) -> "Sharing":
+        """Returns how the replicas of the current strategy share an update.
+
+        Args:
+            kernel: the optimizer's.
+            parallel: see `LocalEntropy`.
+        """
+        count = replicas()
+        if count == 1:
+            return cls(kernel)
+        if parallel == "auto":
+            parallel = "batch" if "batch" in kernel.splits else "means"
+        if parallel == "means":
+            return cls(kernel, averaged=count)
+        same_rows = parallel == "samples"
+        one = kernel.as_one_of(count) if same_rows else None
+        if one is not None:
+            return cls(one, averaged=count, same_rows=True)
+        return cls(kernel, Replicas(count, parallel), same_rows=same_rows)
+
+    def noise_position(self, update: tf.Tensor) -> tf.Tensor:
+        """Returns where this replica's noise for a weight update stands, as int64.
+
+        It is the same on all, but for estimates that are averaged.
+
+        Args:
+            update: scalar integer tensor, the raw count of weight updates.
+        """
+        update = tf.cast(update, tf.int64)
+        if self.averaged == 1:
+            return update
+        replica = tf.cast(Replicas(self.averaged).position, tf.int64)
+        return update + tf.bitwise.left_shift(replica, tf.constant(_REPLICA_SHIFT, tf.int64))
+
+    def mean(self, estimate: Estimate) -> Estimate:
+        """Returns the mean of the replicas' estimates; each keeps its own chain.
+
+        It is valid where all are. Its standard error is that of the mean, its other diagnostics
+        are the replicas' means.
+        """
+        if self.averaged == 1:
+            return estimate
+        diagnostics = {n: tf.cast(v, tf.float64) for n, v in estimate.diagnostics.items()}
+        error = diagnostics.pop("standard_error", None)
+        squares = [] if error is None else [error**2]
+        together = Replicas(self.averaged)
+        *displacement, valid = together.mean(
+            [*estimate.displacement, tf.cast(estimate.is_valid, tf.float64)]
+        )
+        means = together.mean([*diagnostics.values(), *squares])
+        found = dict(zip(diagnostics, means, strict=False))
+        if error is not None:
+            found["standard_error"] = tf.sqrt(means[-1] / self.averaged)
+        return estimate._replace(
+            displacement=displacement, diagnostics=found, is_valid=valid > 1.0 - 0.5 / self.averaged
+        )
+
+    def holds_the_same(
+        self, objective: Objective, anchor: Sequence[tf.Tensor], subspace: Subspace | None
+    ) -> tf.Tensor:
+        """Returns whether this replica's minibatch is that of the others, where it is to be.
+
+        Minibatches are told apart by f(x) and, since coordinates depend on the rows' order, by
+        those of x.
+
+        Args:
+            objective: the minibatch loss.
+            anchor: x, one tensor per used variable.
+            subspace: the loss in coordinates; None for the loss in weights.
+        """
+        if not self.same_rows:
+            return tf.constant(True)
+        found = [tf.cast(objective(anchor), tf.float64)]
+        reductions = [] if subspace is None else subspace.reductions
+        for reduction, x in zip(reductions, anchor, strict=False):
+            if reduction is not None:
+                found.append(tf.cast(tf.reduce_sum(reduction.reduce(x)), tf.float64))
+        all_found = Replicas(replicas()).gathered(tf.stack(found)[None])
+        distance = tf.abs(all_found - all_found[:1])
+        is_near = distance <= _ROUNDING * tf.maximum(tf.abs(all_found), 1.0)
+        # A loss that is NaN everywhere is the kernel's failure.
+        return tf.reduce_all(is_near | tf.math.is_nan(distance))
+
+
+def checked_parallel(parallel: Any, kernel: Kernel) -> str:
+    """Returns how replicas share an update, as the user named it.
+
+    Raises:
+        ValueError: there is no such way, or the kernel's work can't be split so.
+    """
+    known = PARALLEL if isinstance(parallel, str) else ()
+    if parallel not in known:
+        raise ValueError(f"`parallel` must be one of {PARALLEL}. Received: parallel={parallel!r}")
+    if parallel in ("samples", "batch") and parallel not in kernel.splits:
+        raise ValueError(
+            f'`parallel` must be "auto" or what `{type(kernel).__name__}` can split, '
+            f'{kernel.splits}, or "means". Received: parallel={parallel!r}'
+        )
+    return str(parallel)
 
 
 def replicas() -> int:
@@ -26,23 +151,50 @@ def is_eager_replica() -> bool:
     return on_a_replica and not tf.inside_function() and _merges_calls()
 
 
-def whole(share: tf.Tensor) -> tf.Tensor:
-    """Returns the mean loss of this replica's part of the minibatch, given its share."""
-    return share if replicas() == 1 else share * tf.cast(replicas(), share.dtype)
-
-
-def noise_position(update: tf.Tensor) -> tf.Tensor:
-    """Returns where this replica's noise for a weight update stands, as int64.
+def whole(share: tf.Tensor, parallel: str = "auto") -> tf.Tensor:
+    """Returns the mean loss of this replica's rows, given its share.
 
     Args:
-        update: scalar integer tensor, the raw count of weight updates.
+        share: scalar tensor.
+        parallel: see `LocalEntropy`.
+
+    Raises:
+        ValueError: replicas are to hold the same minibatch, and the loss is not divided by their
+            number, so that the shares of one minibatch would add up to R times its loss.
     """
-    update = tf.cast(update, tf.int64)
     if replicas() == 1:
-        return update
-    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    return update + tf.bitwise.left_shift(
-        tf.cast(replica, tf.int64), tf.constant(_REPLICA_SHIFT, tf.int64)
+        return share
+    if parallel == "samples" and tf.is_symbolic_tensor(share) and not _is_divided(share):
+        raise ValueError(
+            'With `parallel="samples"` each replica\'s loss is its share of the minibatch that all '
+            "hold: one over the number of replicas of it, as Keras makes of a mean. A sum is not "
+            'divided: use `reduction="sum_over_batch_size"`, or multiply the loss by '
+            "`1.0 / strategy.num_replicas_in_sync` at the end. "
+            f"Received: a loss that ends in {share.op.type} '{share.op.name}'"
+        )
+    return share * tf.cast(replicas(), share.dtype)
+
+
+def _is_divided(loss: tf.Tensor) -> bool:
+    """Returns whether each term of a sum is visibly multiplied by one over the replicas."""
+    op = loss.op
+    if op.type in ("Identity", "Cast", "Reshape"):
+        return _is_divided(op.inputs[0])
+    if op.type in ("AddV2", "AddN", "Pack"):
+        return all(map(_is_divided, op.inputs))
+    if op.type == "Sum" and op.inputs[0].op.type == "Pack":
+        return _is_divided(op.inputs[0])
+    if op.type not in ("Mul", "RealDiv"):
+        return tf.get_static_value(loss) == 0.0
+    if op.type == "RealDiv":
+        divisor = tf.get_static_value(op.inputs[1])
+        return bool(divisor == replicas()) or _is_divided(op.inputs[0])
+    factors = {f: tf.get_static_value(tensor) for f, tensor in enumerate(op.inputs)}
+    share = loss.dtype.as_numpy_dtype(1.0 / replicas())
+    # Beside a weight of the loss the other factor is divided.
+    return any(
+        bool(value == share) or (value is not None and _is_divided(op.inputs[1 - f]))
+        for f, value in factors.items()
     )
 
 
@@ -51,16 +203,14 @@ def apply_unless(
     apply: Callable[..., None],
     arguments: tuple[Any, ...],
     otherwise: Callable[[], None] = lambda: None,
-    all_replicas: bool = False,
 ) -> None:
     """Calls `apply(*arguments)` or, where the update is to be skipped, `otherwise()`.
 
     Args:
-        skip: scalar bool tensor, this replica's.
+        skip: scalar bool tensor, the same on all replicas.
         apply: makes the update, on each replica.
         arguments: this replica's.
         otherwise: what to do instead.
-        all_replicas: True skips where all replicas do, False where one does.
     """
     if not _merges_calls():
         tf.cond(skip, otherwise, lambda: apply(*arguments))
@@ -71,12 +221,11 @@ def apply_unless(
             strategy.extended.call_for_each_replica(apply, args=arguments)
 
         # A branch of a replica's own `cond` can't meet the other replicas.
-        count = strategy.reduce("SUM", skips, axis=None)
-        least = strategy.num_replicas_in_sync if all_replicas else 1
-        tf.cond(count >= least, otherwise, on_each_replica)
+        first = strategy.experimental_local_results(skips)[0]
+        tf.cond(first, otherwise, on_each_replica)
 
     here = tf.distribute.get_replica_context()
-    here.merge_call(across, args=(tf.cast(skip, tf.int32), *arguments))
+    here.merge_call(across, args=(skip, *arguments))
 
 
 def check_strategy() -> None:
@@ -87,6 +236,25 @@ def check_strategy() -> None:
             "The strategy must be one whose replicas make each weight update together, such as "
             f"`MirroredStrategy`. Received: {type(strategy).__name__}"
         )
+
+
+def check_not_compiled() -> None:
+    """Refuses several replicas inside a function that XLA compiles."""
+    if replicas() > 1 and _is_compiled(tf.compat.v1.get_default_graph()):
+        raise NotImplementedError(
+            "`jit_compile` must be False where several replicas make a weight update, as for "
+            "Keras's own SGD: XLA compiles no exchange between them. The inner loops are compiled "
+            f"all the same (`inner_jit_compile`). Received: {replicas()} replicas"
+        )
+
+
+def _is_compiled(graph: tf.Graph) -> bool:
+    """Returns whether XLA compiles the function that a graph is of, or one around it."""
+    context = graph._get_control_flow_context()
+    if context is not None and context.IsXLAContext():
+        return True
+    # A call of a compiled function is marked in the graph that it stands in.
+    return hasattr(graph, "outer_graph") and _is_compiled(graph.outer_graph)
 
 
 def _merges_calls() -> bool:

@@ -20,6 +20,11 @@ _DTYPE = (
     "The mean m or the gradient (x - m) / tau is infinite or NaN in the dtype of the weights. The "
     "weights were left as they were. Try another tau or a wider dtype."
 )
+_ROWS = (
+    'With `parallel="samples"` all replicas must hold the same minibatch, rows in the same order, '
+    "with the same dropout masks: make the pipeline by `lerh_tf.whole_batches`. The weights were "
+    "left as they were."
+)
 
 
 class Report:
@@ -33,7 +38,7 @@ class Report:
 
     def __init__(self, kernel: Kernel):
         self._names = (*_COMMON, *kernel.diagnostic_names)
-        self._messages = (_TAU, kernel.failure, _DTYPE)
+        self._messages = (_TAU, kernel.failure, _DTYPE, _ROWS)
         self._values = keras.Variable(
             np.zeros(len(self._names), "float32"),
             trainable=False,
@@ -44,7 +49,7 @@ class Report:
             np.zeros(len(self._messages), "int64"),
             dtype="int64",
             trainable=False,
-            aggregation="sum",
+            aggregation="only_first_replica",
             name="failures",
         )
 
@@ -55,7 +60,7 @@ class Report:
 
         Args:
             diagnostics: scalars by name.
-            fails: whether tau or the kernel failed, or m or g left the dtype of the weights.
+            fails: see `Update`.
         """
         values = [tf.cast(diagnostics[name], tf.float32) for name in self._names]
         self._values.value.assign(tf.stack(values))

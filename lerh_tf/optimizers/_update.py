@@ -1,8 +1,8 @@
 """One weight update in tensors: how m is found and g made of it."""
 
 import functools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -16,7 +16,8 @@ from lerh_tf.loss.objective import Objective, displaced
 from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.optimizers._inner import is_valid_tau
-from lerh_tf.optimizers._replicas import noise_position, replicas
+from lerh_tf.optimizers._replicas import Sharing
+from lerh_tf.replicas import Replicas
 
 
 class Update(NamedTuple):
@@ -27,7 +28,8 @@ class Update(NamedTuple):
             variables that the loss does not depend on.
         chain: the chain's last state, one position per used variable; empty for none.
         diagnostics: scalars by name.
-        fails: whether tau or the kernel failed, or m or g left the dtype of the weights.
+        fails: whether tau or the kernel failed, m or g left the dtype of the weights, or replicas
+            do not hold the minibatch that they are to share.
     """
 
     gradients: list[tf.Tensor | None]
@@ -37,7 +39,7 @@ class Update(NamedTuple):
 
 
 def find_update(
-    kernel: Kernel,
+    sharing: Sharing,
     objective: Objective,
     anchor: Sequence[tf.Tensor],
     start: Sequence[tf.Tensor],
@@ -48,10 +50,10 @@ def find_update(
     inner_jit_compile: str | bool,
     loss_scale: float,
 ) -> Update:
-    """Estimates m and returns g = (x - m) / tau, of each replica its share of the mean.
+    """Estimates m and returns g = (x - m) / tau, the same on all replicas.
 
     Args:
-        kernel: the estimator of m.
+        sharing: the estimator of m, and what of its work this replica does.
         objective: the minibatch loss.
         anchor: the weights x, one tensor per used variable.
         start: where the chain starts, one position per used variable; empty for none.
@@ -62,33 +64,43 @@ def find_update(
         inner_jit_compile: whether XLA compiles the inner loops: "auto", True or False.
         loss_scale: what Keras believes the loss was multiplied by, and divides g by.
     """
+    kernel, replicas = sharing.kernel, sharing.replicas
     scalar = tf.cast(tau, widest_dtype([x.dtype for x in anchor]))
-    noise = functools.partial(PhiloxNoise, seed, noise_position(update))
+    noise = functools.partial(PhiloxNoise, seed, sharing.noise_position(update))
     objective.jit_compile = inner_jit_compile
     if isinstance(objective, ReplayedLoss):
         objective = with_products(objective, anchor)
-    reduced = _subspace_of(kernel, objective, anchor) if subspace else None
+    reduced = _subspace_of(kernel, objective, anchor, replicas) if subspace else None
+    holds_the_same = sharing.holds_the_same(objective, anchor, reduced)
+    # A kernel that splits nothing need not know of replicas.
+    together: dict[str, Any] = {"replicas": replicas} if replicas.split else {}
+    estimated: Callable[..., Estimate] = functools.partial(kernel, **together)
     if reduced is not None:
-        reduced = reduced._replace(objective=_local(kernel, reduced.objective, anchor))
-    elif subspace:
-        objective = _local(kernel, objective, anchor)
-    if reduced is None:
-        drawn = noise(objective.noise_like(anchor))
-        estimate = kernel(objective, anchor, scalar, drawn, start, update)
+        reduced = reduced._replace(objective=_local(kernel, reduced.objective, anchor, replicas))
+        estimate = estimate_in_subspace(estimated, reduced, anchor, scalar, noise, start, update)
     else:
-        estimate = estimate_in_subspace(kernel, reduced, anchor, scalar, noise, start, update)
-
+        if subspace:
+            objective = _local(kernel, objective, anchor, replicas)
+        drawn = noise(objective.noise_like(anchor))
+        estimate = estimated(objective, anchor, scalar, drawn, start, update)
     _check(kernel, estimate, anchor)
+    estimate = sharing.mean(estimate)
 
     has_tau = is_valid_tau(tau)
-    divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale / replicas()
+    divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale
     found = [
         tf.cast(scale * d / tf.cast(divisor, d.dtype), x.dtype)
         for d, x in zip(estimate.displacement, anchor, strict=True)
     ]
     is_in_dtype = all_finite([*displaced(anchor, estimate.displacement), *found])
-    has_mean = has_tau & estimate.is_valid
-    fails = [~has_tau, has_tau & ~estimate.is_valid, has_mean & ~is_in_dtype]
+    has_problem = has_tau & holds_the_same
+    has_mean = has_problem & estimate.is_valid
+    fails = [
+        ~has_tau,
+        has_problem & ~estimate.is_valid,
+        has_mean & ~is_in_dtype,
+        has_tau & ~holds_the_same,
+    ]
     is_valid = ~tf.reduce_any(fails)
     estimate = estimate.dropped_unless(is_valid, start)
     gradients = iter([tf.where(is_valid, g, tf.zeros_like(g)) for g in found])
@@ -119,16 +131,22 @@ def _check(kernel: Kernel, estimate: Estimate, anchor: Sequence[tf.Tensor]) -> N
 
 
 def _subspace_of(
-    kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor]
+    kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor], replicas: Replicas
 ) -> Subspace | None:
     if not (kernel.reducible and isinstance(objective, ReplayedLoss)):
         return None
-    return find_subspace(objective, [x.shape for x in anchor])
+    return find_subspace(objective, [x.shape for x in anchor], replicas)
 
 
-def _local(kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor]) -> Objective:
-    """Returns the loss with its large hidden layers reparameterised, where the kernel can."""
-    if not (kernel.draws_locally and isinstance(objective, ReplayedLoss)):
+def _local(
+    kernel: Kernel, objective: Objective, anchor: Sequence[tf.Tensor], replicas: Replicas
+) -> Objective:
+    """Returns the loss with its large hidden layers reparameterised, where the kernel can.
+
+    Not where the rows that enter a layer lie on several replicas.
+    """
+    can = kernel.draws_locally and replicas.split != "batch"
+    if not (can and isinstance(objective, ReplayedLoss)):
         return objective
     return with_hidden_layers(objective, [x.shape for x in anchor], kernel.differentiates)
 

@@ -17,11 +17,14 @@ from lerh_tf.optimizers._arguments import (
 )
 from lerh_tf.optimizers._capture import end_update
 from lerh_tf.optimizers._chain import Chain
-from lerh_tf.optimizers._inner import default_inner, given_inner, summing_over_replicas_only
+from lerh_tf.optimizers._inner import default_inner, given_inner, summing_nothing
 from lerh_tf.optimizers._loss_optimizer import LossOptimizer
 from lerh_tf.optimizers._replicas import (
+    Sharing,
     apply_unless,
+    check_not_compiled,
     check_strategy,
+    checked_parallel,
     replicas,
 )
 from lerh_tf.optimizers._report import POLICIES, Report
@@ -53,6 +56,7 @@ class GaussianApproximation(LossOptimizer):
         seed: int | None,
         subspace: str | bool,
         inner_jit_compile: str | bool,
+        parallel: str,
         on_failure: str,
         name: str | None,
         **kwargs: Any,
@@ -61,7 +65,7 @@ class GaussianApproximation(LossOptimizer):
         seed = random.randrange(SEEDS) if seed is None else seed
         super().__init__(name)
         self._is_default = optimizer is None
-        self.inner_optimizer = summing_over_replicas_only(
+        self.inner_optimizer = summing_nothing(
             default_inner(self, learning_rate, kwargs)
             if optimizer is None
             else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
@@ -70,6 +74,7 @@ class GaussianApproximation(LossOptimizer):
         self._seed = checked_seed(seed)
         self._subspace = checked_subspace(subspace)
         self._inner_jit_compile = auto_or_bool("inner_jit_compile", inner_jit_compile)
+        self._parallel = checked_parallel(parallel, kernel)
         self._on_failure = one_of("on_failure", on_failure, POLICIES)
         self._tau: Any = tau
         if not is_schedule(tau):
@@ -113,6 +118,11 @@ class GaussianApproximation(LossOptimizer):
     def inner_jit_compile(self) -> str | bool:
         """Whether XLA compiles the inner loops: "auto", True or False."""
         return self._inner_jit_compile
+
+    @property
+    def parallel(self) -> str:
+        """How replicas share a weight update: "auto", "samples", "batch" or "means"."""
+        return self._parallel
 
     @property
     def on_failure(self) -> str:
@@ -161,7 +171,9 @@ class GaussianApproximation(LossOptimizer):
         self.inner_optimizer.build(variables)
         self._report = Report(self._kernel)
         if self._kernel.has_chain:
-            self._chain = Chain(variables, self._shared)
+            has_own_chains = self._parallel == "samples" and replicas() > 1
+            add = self._of_each_replica if has_own_chains else self._shared
+            self._chain = Chain(variables, add)
         # Averages and accumulators of the weights are the inner optimizer's.
         super().build([])
         self._restore_pending()
@@ -180,12 +192,13 @@ class GaussianApproximation(LossOptimizer):
     def _update(self, objective: Objective, variables: Sequence[Variable]) -> Update:
         """Returns what the weights are to be moved by; moves no variable."""
         check_size(objective, variables)
+        check_not_compiled()
         self.build(variables)
         self.inner_optimizer._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
         anchor = [tf.convert_to_tensor(native(v)) for v in used]
         return find_update(
-            self._kernel,
+            Sharing.of(self._kernel, self._parallel),
             objective,
             anchor,
             self._chain.start(anchor, self._indices(used)) if self._kernel.has_chain else [],
@@ -214,7 +227,7 @@ class GaussianApproximation(LossOptimizer):
         if self.gradient_accumulation_steps:
             # A part that is not valid adds zeros, but nothing decays where all parts are such.
             is_needed = is_valid | self._has_accumulated()
-            apply_unless(~is_needed, move, arguments, self._count_in_inner, all_replicas=True)
+            apply_unless(~is_needed, move, arguments, self._count_in_inner)
         else:
             apply_unless(~is_valid, move, arguments)
         self._iterations.assign_add(1)
@@ -239,6 +252,16 @@ class GaussianApproximation(LossOptimizer):
             shape, initializer, dtype=dtype, aggregation="only_first_replica", name=name
         )
 
+    def _of_each_replica(self, shape: Any, dtype: str, name: str) -> keras.Variable:
+        """Returns a new variable of which each replica has a value of its own."""
+
+        def create(following: Any, **arguments: Any) -> tf.Variable:
+            own = {"synchronization": tf.VariableSynchronization.ON_READ}
+            return following(**{**arguments, **own})
+
+        with tf.variable_creator_scope(create):
+            return self._shared(shape, dtype, name)
+
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the kernel."""
         is_number = not is_schedule(self._tau)
@@ -250,6 +273,7 @@ class GaussianApproximation(LossOptimizer):
             "seed": self._seed,
             "subspace": self._subspace,
             "inner_jit_compile": self._inner_jit_compile,
+            "parallel": self._parallel,
             "on_failure": self._on_failure,
         }
         if not self._is_default:

@@ -54,6 +54,13 @@ class LocalEntropy(GaussianApproximation):
             `jit_compile` says of the whole train step: True, False, or "auto", where it is known
             to compile all of the loss and not to be slower. The noise is the same, results
             differ by rounding. Defaults to "auto".
+        parallel: how the replicas of a `tf.distribute` strategy share a weight update. With "batch"
+            each holds a part of the minibatch, and the update is that of one device with all of
+            it; with "samples" all hold the same minibatch (`lerh_tf.whole_batches`) and each draws
+            its share of the samples; with "means" each finds the mean of its own part of the
+            minibatch, and the mean of these counts, another algorithm than one device's. "auto" is
+            "batch" where the sampler can, else "means" (`docs/distribution.md`). One replica has
+            nothing to share. Defaults to "auto".
         on_failure: what to do about a weight update in which nothing finite was found, tau was
             not positive, or m or g left the dtype of the weights; it moves nothing in any case.
             "raise" raises `tf.errors.InvalidArgumentError` after `step`, at the end of `fit` or,
@@ -66,7 +73,8 @@ class LocalEntropy(GaussianApproximation):
 
     Raises:
         ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name,
-            `seed` out of range, `subspace` or `inner_jit_compile` none of theirs, `on_failure`
+            `seed` out of range, `subspace` or `inner_jit_compile` none of theirs, `parallel`
+            unknown or nothing that the sampler's work can be split by, `on_failure`
             neither "raise" nor "warn", or `optimizer` no Keras optimizer of gradients or beside
             arguments that belong to it.
 
@@ -84,6 +92,7 @@ class LocalEntropy(GaussianApproximation):
         seed: int | None = None,
         subspace: str | bool = "auto",
         inner_jit_compile: str | bool = "auto",
+        parallel: str = "auto",
         on_failure: str = "raise",
         name: str | None = None,
         **kwargs: Any,
@@ -96,6 +105,7 @@ class LocalEntropy(GaussianApproximation):
             seed=seed,
             subspace=subspace,
             inner_jit_compile=inner_jit_compile,
+            parallel=parallel,
             on_failure=on_failure,
             name=name,
             **kwargs,

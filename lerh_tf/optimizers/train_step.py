@@ -73,7 +73,8 @@ class TrainStep:
         # Read before the forward pass, which moves seeds and statistics.
         state = [tf.identity(v.value) for v in model.non_trainable_variables]
         y_pred = model(x, training=True)
-        loss = whole(model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight))
+        share = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+        loss = whole(share, model.optimizer.parallel)
         _update_loss_metric(model, loss, x)
         batch = (x, y, sample_weight, state)
         if not model.trainable_variables:
@@ -97,7 +98,7 @@ class TrainStep:
             mapping = [*zip(variables, weights, strict=True), *fixed]
             loss, scope = loss_of_model(model, mapping, (x, y, sample_weight), training=True)
             _check_state(model, scope)
-            return whole(loss)
+            return whole(loss, model.optimizer.parallel)
 
         values = [tf.convert_to_tensor(v.value) for v in variables]
         return _traced(loss_at, values, model.jit_compile)

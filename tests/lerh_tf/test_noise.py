@@ -92,6 +92,17 @@ def test_fewer_samples_are_the_first_ones(samples: int, dtype: tf.DType, jit_com
         np.testing.assert_array_equal(few, many[:samples])
 
 
+@pytest.mark.parametrize("first", [0, 1, 2, 5])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_a_part_of_a_block_is_that_part_of_it(dtype: tf.DType, first: int) -> None:
+    # Of 3 and of 4 numbers a sample: counters of 4, or of 2, numbers lie across samples too.
+    whole = draw(samples=7, block=3, dtype=dtype)
+    noise = PhiloxNoise(0, tf.constant(0, tf.int64), [tf.zeros(s, dtype) for s in SHAPES])
+    part = noise(tf.constant(3, tf.int64), 2, tf.constant(first))
+    for z, all_of_it in zip(part, whole, strict=True):
+        np.testing.assert_array_equal(z, all_of_it[first : first + 2])
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_a_step_compiled_as_a_whole_draws_the_same(dtype: tf.DType) -> None:
     position: dict[str, Any] = {"seed": 3, "update": 5, "block": 7, "dtype": dtype}

@@ -28,6 +28,8 @@ KERAS = {
     "_trainable_variables",
     "_variables",
 }
+# Methods of TensorFlow's graphs; likewise.
+TENSORFLOW = {"_get_control_flow_context"}
 # Methods of Python's own named tuples.
 PYTHON = {"_replace"}
 
@@ -58,7 +60,7 @@ def test_every_private_attribute_is_watched() -> None:
     nodes = [node for tree in trees() for node in ast.walk(tree)]
     own = {defined(node) for node in nodes}
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    assert {name for name in used if is_private(name)} - own == KERAS | PYTHON
+    assert {name for name in used if is_private(name)} - own == KERAS | TENSORFLOW | PYTHON
 
 
 def test_keras_names_variables_that_an_optimizer_does_not_know() -> None:
@@ -116,6 +118,21 @@ def test_control_flow_holds_functions_in_the_graph() -> None:
 
     nodes = nodes_of(conditional, tf.constant(1.0))
     assert any(value.HasField("func") for node in nodes for value in node.attr.values())
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_a_call_of_a_compiled_function_is_marked_in_the_graph_around_it(jit_compile: bool) -> None:
+    found: list[bool] = []
+
+    @tf.function(jit_compile=jit_compile, autograph=False)
+    def compiled() -> tf.Tensor:
+        graph = tf.compat.v1.get_default_graph()
+        contexts = [g._get_control_flow_context() for g in (graph, graph.outer_graph)]
+        found.append(any(c is not None and c.IsXLAContext() for c in contexts))
+        return tf.constant(1.0)
+
+    tf.function(compiled, autograph=False)()
+    assert set(found) == {jit_compile}
 
 
 @pytest.mark.parametrize(

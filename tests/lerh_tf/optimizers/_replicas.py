@@ -22,14 +22,15 @@ from lerh_tf import (
     TrainStep,
 )
 from lerh_tf.loss import compilation
-from lerh_tf.optimizers import _update
+from lerh_tf.optimizers import _replicas
 
 Array = npt.NDArray[Any]
 BATCH, UPDATES = 8, 2
+MEANS: dict[str, Any] = {"seed": 0, "parallel": "means"}
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgld": lambda **a: LocalEntropy(0.01, SGLD(5), seed=0, **a),
-    "importance": lambda **a: LocalEntropy(0.01, ImportanceSampling(20), seed=0, **a),
-    "robbins-monro": lambda **a: HeatRegularization(0.01, RobbinsMonro(2, 2), seed=0, **a),
+    "importance": lambda **a: LocalEntropy(0.01, ImportanceSampling(20), **MEANS, **a),
+    "robbins-monro": lambda **a: HeatRegularization(0.01, RobbinsMonro(2, 2), **MEANS, **a),
 }
 
 
@@ -120,7 +121,7 @@ def by_hand(make: Callable[[], Any]) -> list[Array]:
         for replica, (optimizer, part) in enumerate(zip((first, second), parts, strict=True)):
             for v, value in zip(variables, x, strict=True):
                 v.assign(value)
-            with mock.patch.object(_update, "noise_position", position_of(replica)):
+            with mock.patch.object(_replicas.Sharing, "noise_position", position_of(replica)):
                 optimizer.step(loss_of(model), variables, *part)
             moved.append([v.numpy() for v in variables])
         for v, *m in zip(variables, *moved, strict=True):
@@ -128,8 +129,8 @@ def by_hand(make: Callable[[], Any]) -> list[Array]:
     return [v.numpy() for v in variables]
 
 
-def position_of(replica: int) -> Callable[[tf.Tensor], tf.Tensor]:
-    return lambda update: tf.cast(update, tf.int64) + (replica << 48)
+def position_of(replica: int) -> Callable[[Any, tf.Tensor], tf.Tensor]:
+    return lambda self, update: tf.cast(update, tf.int64) + (replica << 48)
 
 
 def loss_of(model: keras.Model) -> Callable[..., tf.Tensor]:

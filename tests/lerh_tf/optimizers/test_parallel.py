@@ -1,0 +1,151 @@
+"""Replicas that share one weight update make the update of one device."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lerh_tf import SGLD, HeatRegularization, ImportanceSampling, LocalEntropy
+from lerh_tf.kernels.base import Estimate, Kernel
+
+ROOT = Path(__file__).resolve().parents[3]
+ROUNDING = 1e-5
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What `_parallel.py` prints: logical devices are set before TensorFlow starts."""
+    command = [sys.executable, "-m", "tests.lerh_tf.optimizers._parallel"]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+CASES = [
+    *(f"importance, samples, {count}" for count in (2, 3, 4)),
+    "importance, batch, 2",
+    "control variate, batch, 2",
+    "gradients, samples, 2",
+    "gradients, batch, 3",
+    "robbins-monro, samples, 2",
+    "robbins-monro, batch, 2",
+]
+
+
+@pytest.mark.feature(
+    "training",
+    '`parallel="samples"` and `"batch"` on several replicas',
+    "the update of one device",
+)
+@pytest.mark.parametrize("case", CASES)
+def test_ten_updates_are_those_of_one_process(found: dict[str, Any], case: str) -> None:
+    assert found["shared"].keys() == set(CASES)
+    assert found["shared"][case]["off"] < ROUNDING
+    assert found["shared"][case]["apart"] == 0.0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_diagnostics_are_those_of_one_process(found: dict[str, Any], case: str) -> None:
+    differences = dict(found["shared"][case]["diagnostics"])
+    if case.startswith("gradients, batch"):
+        # It takes the gradients of all rows at each sample, which no replica has.
+        assert differences.pop("standard_error") != differences.get("step_norm")
+    assert all(each < 1e-4 for each in differences.values())
+
+
+def test_wrong_variants_are_far_off(found: dict[str, Any]) -> None:
+    assert set(found["wrong"]) == {
+        "noise shifted by replica, samples",
+        "noise shifted by replica, batch",
+        "local means averaged",
+    }
+    assert min(found["wrong"].values()) > 0.01
+
+
+def test_chains_are_independent_go_on_and_are_averaged(found: dict[str, Any]) -> None:
+    assert found["chains"]["off"] < ROUNDING
+    assert found["chains"]["apart"] > 0.01
+    # Of the mean of two the standard error is the root of a half.
+    assert found["chains"]["error"] == pytest.approx(0.5**0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("call", ["graph", "eager"])
+def test_parts_of_other_sizes_and_eager_calls(found: dict[str, Any], call: str) -> None:
+    assert found["loops"][call] < ROUNDING
+
+
+def test_rows_of_an_embedding_are_those_that_all_parts_pick(found: dict[str, Any]) -> None:
+    assert found["embedding"] < ROUNDING
+
+
+@pytest.mark.feature(
+    "training",
+    '`parallel="samples"` where replicas hold different rows, or the loss is a sum',
+    "refused",
+)
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        ("rows", "all replicas must hold the same minibatch"),
+        ("sum", "A sum is not divided"),
+        ("compiled", "`jit_compile` must be False where several replicas"),
+        ("short", "`samples` must be more than the number of replicas"),
+    ],
+)
+def test_what_can_t_be_shared_is_refused(found: dict[str, Any], case: str, text: str) -> None:
+    assert text in found["refusals"][case]
+
+
+@pytest.mark.feature(
+    "training",
+    "`BackupAndRestore` and `tf.train.Checkpoint` on two replicas, and from one to two",
+    "go on as if uninterrupted",
+)
+@pytest.mark.parametrize("case", ["one to two", "two to one", "backup"])
+def test_training_goes_on_on_other_replicas(found: dict[str, Any], case: str) -> None:
+    assert found["resumed"][case] < ROUNDING
+
+
+def test_whole_batches_reach_all_replicas(found: dict[str, Any]) -> None:
+    batches = found["pipeline"]
+    assert all(first == second for first, second in batches)
+    assert [len(first) for first, _ in batches] == [2, 2, 1] * 2
+    epochs = [[row for first, _ in batches[at : at + 3] for row in first] for at in (0, 3)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(5))] * 2
+    assert epochs[0] != epochs[1]
+
+
+class Own(Kernel):
+    """Knows of no replicas."""
+
+    def __call__(self, *_: Any) -> Estimate:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("parallel", ["batch", "samples"])
+def test_a_kernel_is_asked_for_what_it_can_split(parallel: str) -> None:
+    with pytest.raises(ValueError, match=r'`parallel` must be "auto" or what `Own` can split'):
+        LocalEntropy(0.1, Own(), parallel=parallel)
+
+
+def test_a_chain_splits_no_minibatch() -> None:
+    with pytest.raises(ValueError, match="what `SGLD` can split"):
+        LocalEntropy(0.1, SGLD(5), parallel="batch")
+    assert LocalEntropy(0.1, SGLD(5), parallel="samples").parallel == "samples"
+
+
+@pytest.mark.parametrize("parallel", ["sample", None, 2])
+def test_parallel_is_one_of_four(parallel: Any) -> None:
+    with pytest.raises(ValueError, match="`parallel` must be one of"):
+        HeatRegularization(0.1, parallel=parallel)
+
+
+def test_parallel_is_saved() -> None:
+    made = LocalEntropy(0.1, ImportanceSampling(5), parallel="samples")
+    assert LocalEntropy.from_config(made.get_config()).parallel == "samples"
+    assert LocalEntropy(0.1).parallel == "auto"
