@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,12 @@ class _Crew:
             self._looked = time.monotonic()
 
     def _hand_out(self, job: Job, executor: Executor) -> None:
-        future = executor.submit(_attempt, self._plan, job.run.key, self._pool.tell)
+        call = partial(_attempt, self._plan, job.run.key, self._pool.tell)
+        try:
+            future = executor.submit(call)
+        except BrokenProcessPool:  # its process ended while it had nothing to do
+            executor = self._pool.executor()
+            future = executor.submit(call)
         self._working[future] = (job, executor)
 
     def _listen(self) -> None:
