@@ -3,12 +3,11 @@
 python -m examples.slurm 64 table1 --seeds 0 1 2 --output /shared/results
 """
 
+import subprocess
 import sys
 from typing import Any
 
 from dask_jobqueue.slurm import SLURMCluster
-
-from reproduce import cli
 
 # One run and thread per job; a run that outlasts its job is lost. What else a site asks for goes
 # here, such as a queue or an account.
@@ -24,7 +23,7 @@ def main(count: str, *command: str) -> int:
     with SLURMCluster(**CLUSTER) as cluster:
         cluster.scale(jobs=int(count))
         where = ["--jobs", count, "--scheduler", cluster.scheduler_address]
-        return cli.main([*command, *where])
+        return subprocess.call([sys.executable, "-m", "reproduce", *command, *where])
 
 
 if __name__ == "__main__":

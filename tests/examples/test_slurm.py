@@ -1,12 +1,13 @@
 """The script of the SLURM jobs, and the command that is given to them; no SLURM is needed."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from dask_jobqueue.slurm import SLURMCluster
 
 from examples import slurm
-from reproduce import cli
 
 
 def test_jobs_are_workers_of_one_thread_and_the_command_goes_to_their_scheduler(
@@ -19,17 +20,18 @@ def test_jobs_are_workers_of_one_thread_and_the_command_goes_to_their_scheduler(
     def scale(cluster: SLURMCluster, jobs: int) -> None:
         started.append((cluster, jobs))
 
-    def main(command: list[str]) -> int:
+    def call(command: list[str]) -> int:
         cluster, _ = started[0]
         made.append((command, cluster.scheduler_address, cluster.job_script()))
         return 3
 
     monkeypatch.setattr(SLURMCluster, "scale", scale)
-    monkeypatch.setattr(cli, "main", main)
+    monkeypatch.setattr(subprocess, "call", call)
     assert slurm.main("64", "table1", "--quick") == 3
     [(command, address, script)] = made
     assert started[0][1] == 64
-    assert command == ["table1", "--quick", "--jobs", "64", "--scheduler", address]
+    words = ["table1", "--quick", "--jobs", "64", "--scheduler", address]
+    assert command == [sys.executable, "-m", "reproduce", *words]
     asked = {"-n 1", "--cpus-per-task=1", "--mem=4G", "-t 04:00:00"}
     assert {f"#SBATCH {option}" for option in asked} <= set(script.splitlines())
     assert re.search(rf"-m distributed.cli.dask_worker {address} .*--nthreads 1 ", script)
