@@ -5,7 +5,8 @@ from typing import Any
 
 from reproduce import paper
 from reproduce.claims.evidence import Evidence
-from reproduce.experiments import figure5, figure6
+from reproduce.experiments import figure5
+from reproduce.experiments.variations import heat_regularization
 from reproduce.protocols import (
     TABLE1,
     VARIANTS,
@@ -60,7 +61,7 @@ def after_sgd(row: str) -> Case:
 def sampled(row: str, samples: int) -> Case:
     """Returns a method with so many samples (Figure 6)."""
     if row == "hr":
-        return Case(TABLE1.training, figure6.heat_regularization(samples))
+        return Case(TABLE1.training, heat_regularization(samples))
     if row == "is":
         return Case(TABLE1.training, LocalEntropyByImportanceSampling(samples=samples))
     return Case(TABLE1.training, sgld(row, samples=samples))

@@ -168,7 +168,7 @@ _SCHEDULES = {
     "up": (0.01, -0.00997),
     "down": (1.5, 0.01),
 }
-"""tau0 and tau1, as `figure8.SCOPINGS` has them."""
+"""tau0 and tau1, as `variations.SCOPINGS` has them."""
 
 _EARLY = (0, 100)
 _WHOLE = (0, 500)

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
-from reproduce.experiments import panels
+from reproduce.experiments.panels import PanelFigure
 from reproduce.protocols import (
     VARIANTS,
     Comparison,
@@ -16,9 +15,6 @@ from reproduce.protocols import (
     Training,
 )
 from reproduce.summary import MethodRow, Panel
-
-NAME = "figure5"
-TITLE = "Figure 5"
 
 _OFFSET = 2000.0  # caption of Figure 5
 _NEAR = 0.04
@@ -99,8 +95,4 @@ def _minus(row: MethodRow, sgd: Mapping[int, Mapping[int, float]], switch: int) 
     return replace(row, curves=curves)
 
 
-jobs = panels.jobs
-recorded = panels.recorded
-render = partial(
-    panels.render, panels.PanelFigure(NAME, TITLE, PROTOCOL, QUICK, _NOTES, columns=3), views=views
-)
+FIGURE = PanelFigure("figure5", "Figure 5", PROTOCOL, QUICK, _NOTES, columns=3, views=views)

@@ -17,27 +17,6 @@ if TYPE_CHECKING:
     from reproduce.data import Mnist
 
 
-@dataclass(frozen=True)
-class PanelFigure:
-    """What is shown, beside the numbers.
-
-    Args:
-        name: The stem of the files.
-        title: The paper's name of it.
-        protocol: The paper's budget.
-        quick: A budget for a first look.
-        notes: Readings and departures, a line each, below the table.
-        columns: Panels side by side.
-    """
-
-    name: str
-    title: str
-    protocol: Panels
-    quick: Panels
-    notes: tuple[str, ...]
-    columns: int = 2
-
-
 def jobs(
     protocol: Panels,
     seeds: Sequence[int],
@@ -81,39 +60,61 @@ def summarised(
     ]
 
 
-def render(
-    item: PanelFigure,
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
-    output: Path,
-    figures: Path,
-    views: Callable[[list[Panel]], list[Panel]] = list,
-) -> tuple[str, list[Path]]:
-    """Writes the accuracies as a table, the curves as a figure with the plotted values beside it.
+@dataclass
+class PanelFigure:
+    """A figure of panels, an `Experiment`.
 
     Args:
-        item: What is shown.
-        records: Any records of training; those of other runs are left out.
-        protocol: The panels, run or not.
-        seeds: The seeds shown, run or not; `None`: all there are.
-        subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
-            weights, False.
-        output: Folder of the table.
-        figures: Folder of the figure.
+        NAME: The command's name and the stem of the files.
+        TITLE: The paper's name of it.
+        PROTOCOL: The paper's budget.
+        QUICK: A budget for a first look.
+        notes: Readings and departures, a line each, below the table.
+        columns: Panels side by side.
         views: Takes the panels to those drawn.
-
-    Returns:
-        The table as Markdown, and the files written; no figure without a record.
     """
-    budget = Budget.of(protocol, item.protocol, item.quick, subspace)
-    panels = summarised(records, protocol, seeds, subspace)
-    text = tables.panels_markdown(item.title, panels, protocol, item.notes, budget)
-    table = output / f"{item.name}{budget.suffix}.md"
-    tables.write_text(table, text)
-    written = [table]
-    if any(row.curves for panel in panels for row in panel.rows):
-        stem = figures / f"{item.name}{budget.suffix}"
-        written += curves.draw(item.title, views(panels), budget, stem, item.columns)
-    return text, written
+
+    NAME: str
+    TITLE: str
+    PROTOCOL: Panels
+    QUICK: Panels
+    notes: tuple[str, ...]
+    columns: int = 2
+    views: Callable[[list[Panel]], list[Panel]] = list
+
+    jobs = staticmethod(jobs)
+    recorded = staticmethod(recorded)
+
+    def render(
+        self,
+        records: Sequence[Record],
+        protocol: Panels,
+        seeds: Sequence[int] | None,
+        subspace: str | bool,
+        output: Path,
+        figures: Path,
+    ) -> tuple[str, list[Path]]:
+        """Writes the accuracies as a table, the curves as a figure with their values beside it.
+
+        Args:
+            records: Any records of training; those of other runs are left out.
+            protocol: The panels, run or not.
+            seeds: The seeds shown, run or not; `None`: all there are.
+            subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
+                weights, False.
+            output: Folder of the table.
+            figures: Folder of the figure.
+
+        Returns:
+            The table as Markdown, and the files written; no figure without a record.
+        """
+        budget = Budget.of(protocol, self.PROTOCOL, self.QUICK, subspace)
+        panels = summarised(records, protocol, seeds, subspace)
+        text = tables.panels_markdown(self.TITLE, panels, protocol, self.notes, budget)
+        table = output / f"{self.NAME}{budget.suffix}.md"
+        tables.write_text(table, text)
+        written = [table]
+        if any(row.curves for panel in panels for row in panel.rows):
+            stem = figures / f"{self.NAME}{budget.suffix}"
+            written += curves.draw(self.TITLE, self.views(panels), budget, stem, self.columns)
+        return text, written

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from reproduce.experiments import figure5, figure6, figure7, figure8, section61, table1
+from reproduce.experiments import figure5, section61, table1
 from reproduce.experiments.base import Experiment
+from reproduce.experiments.variations import FIGURE6, FIGURE7, FIGURE8
 
-TRAINING: tuple[Experiment[Any], ...] = (section61, table1, figure5, figure6, figure7, figure8)
+TRAINING: tuple[Experiment[Any], ...] = (
+    section61,
+    table1,
+    figure5.FIGURE,
+    FIGURE6,
+    FIGURE7,
+    FIGURE8,
+)

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from reproduce.experiments import base, figure5, figure6, figure7, figure8, panels
-from reproduce.experiments.base import Experiment
+from reproduce.experiments import base, figure5, panels
+from reproduce.experiments.panels import PanelFigure
+from reproduce.experiments.variations import FIGURE6, FIGURE7, FIGURE8
 from reproduce.figures import style
 from reproduce.protocols import (
     TABLE1,
@@ -24,7 +25,7 @@ from reproduce.records import Record
 from tests.reproduce._examples import record, stripes
 
 EXECUTION = {"threads": 1, "device": "cpu", "jit_compile": False, "subspace": "auto"}
-FIGURES: tuple[Experiment[Panels], ...] = (figure5, figure6, figure7, figure8)
+FIGURES = (figure5.FIGURE, FIGURE6, FIGURE7, FIGURE8)
 
 
 def _keys(protocol: Panels) -> list[str]:
@@ -32,7 +33,7 @@ def _keys(protocol: Panels) -> list[str]:
 
 
 def test_jobs_are_seed_by_seed_each_once() -> None:
-    jobs = panels.jobs(figure8.PROTOCOL, (3, 1), EXECUTION, stripes)
+    jobs = panels.jobs(FIGURE8.PROTOCOL, (3, 1), EXECUTION, stripes)
     # Four panels of three rows; the four of SGD are one run.
     assert [job.run.seed for job in jobs] == [3] * 9 + [1] * 9
     assert len({job.run.key for job in jobs}) == 18
@@ -43,13 +44,13 @@ def test_equal_runs_of_several_figures_are_one_run() -> None:
     table1 = base.training_jobs(list(TABLE1.cases().values()), (0,), EXECUTION, stripes)
     row = {job.run.key: job.run.case for job in table1}
 
-    def shared(experiment: Experiment[Panels]) -> set[str]:
+    def shared(experiment: PanelFigure) -> set[str]:
         return {row[key] for key in _keys(experiment.PROTOCOL) if key in row}
 
-    assert shared(figure5) == set()
-    assert shared(figure6) == {"is", "sgld", "sgld-linear"}
-    assert shared(figure7) == set()
-    assert shared(figure8) == {"sgd", "sgld", "sgld-linear"}
+    assert shared(figure5.FIGURE) == set()
+    assert shared(FIGURE6) == {"is", "sgld", "sgld-linear"}
+    assert shared(FIGURE7) == set()
+    assert shared(FIGURE8) == {"sgd", "sgld", "sgld-linear"}
 
 
 def test_case_names_say_what_sets_a_run_apart() -> None:
@@ -80,7 +81,7 @@ TINY = Panels(
         "right": TABLE1.with_budget(updates=4).with_methods(("sgld",)),
     }
 )
-ITEM = panels.PanelFigure("figure9", "Figure 9", TINY, figure6.QUICK, ("A note.",))
+ITEM = PanelFigure("figure9", "Figure 9", TINY, FIGURE6.QUICK, ("A note.",))
 
 
 def _records() -> list[Record]:
@@ -108,7 +109,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
 
 def _render(folder: Path, records: Sequence[Record]) -> tuple[str, dict[str, Path]]:
-    text, written = panels.render(ITEM, records, TINY, (0, 1), "auto", folder, folder / "figures")
+    text, written = ITEM.render(records, TINY, (0, 1), "auto", folder, folder / "figures")
     return text, {path.suffix: path for path in written}
 
 
@@ -158,10 +159,10 @@ def test_one_legend_names_what_looks_alike_in_all_panels(
     assert (left.get_ylabel(), right.get_ylabel()) == ("held-out accuracy", "")
     records = [
         record(panel, name, 0, {0: 0.1, 6: 0.2})
-        for panel in figure7.QUICK.panels.values()
+        for panel in FIGURE7.QUICK.panels.values()
         for name in panel.methods
     ]
-    figure7.render(records, figure7.QUICK, None, "auto", tmp_path, tmp_path)
+    FIGURE7.render(records, FIGURE7.QUICK, None, "auto", tmp_path, tmp_path)
     looks: dict[str, set[str]] = {}
     for axes in drawn[1].axes:
         for line in axes.lines:
@@ -172,12 +173,12 @@ def test_one_legend_names_what_looks_alike_in_all_panels(
 
 
 def test_render_of_another_budget_says_so(tmp_path: Path, drawn: list[Figure]) -> None:
-    other = panels.PanelFigure("figure9", "Figure 9", figure6.PROTOCOL, figure6.QUICK, ())
+    other = PanelFigure("figure9", "Figure 9", FIGURE6.PROTOCOL, FIGURE6.QUICK, ())
     records = [
         record(comparison, "S = 2", 0, {0: 0.1, 6: 0.2})
-        for comparison in (figure6.QUICK.panels["IS"],)
+        for comparison in (FIGURE6.QUICK.panels["IS"],)
     ]
-    text, written = panels.render(other, records, figure6.QUICK, (0,), "auto", tmp_path, tmp_path)
+    text, written = other.render(records, FIGURE6.QUICK, (0,), "auto", tmp_path, tmp_path)
     assert {path.stem for path in written} == {"figure9-quick"}
     warning = "NOT the paper's budget: updates=6, test_images=100, evaluate_every=2"
     assert f"**{warning}" in text
@@ -194,8 +195,8 @@ def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
 
 
 def test_panels_differ_in_each_field_once() -> None:
-    assert figure7.PROTOCOL.differences(figure7.PROTOCOL) == []
-    names = [str(one) for one in figure7.QUICK.differences(figure7.PROTOCOL)]
+    assert FIGURE7.PROTOCOL.differences(FIGURE7.PROTOCOL) == []
+    names = [str(one) for one in FIGURE7.QUICK.differences(FIGURE7.PROTOCOL)]
     assert names == ["updates=6", "test_images=100", "evaluate_every=2", "samples=4"]
 
 
