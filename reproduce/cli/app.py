@@ -167,30 +167,6 @@ def theory(*, options: Measuring = Measuring()) -> int:
     return code
 
 
-@app.command
-def estimators(*, options: Making = Making()) -> int:
-    """Compare the estimators of the mean, train with accurate means, and print what they show.
-
-    Args:
-        options: Shared with other commands.
-    """
-    check(options)
-    from reproduce.estimators import command, protocol
-
-    code, text = command.compare(
-        protocol.QUICK if options.quick else protocol.PROTOCOL,
-        options.chosen,
-        threads=options.threads,
-        workers=options.workers,
-        output=options.output,
-        figures=options.figures,
-        data_dir=options.folder,
-        console=_console(),
-    )
-    print(text, end="")
-    return code
-
-
 @app.command(name="all")
 def everything(*, options: Making = Making()) -> int:
     """Make everything: theorems, Tables 1 and 2, Figures 1 to 8, Section 6.1, the report.

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cyclopts import CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from reproduce.arguments import UsageError
-from reproduce.cli.app import app
+from reproduce.cli.app import app as commands
 
 FAILED, USAGE = 1, 2
 _SIGNALLED = 128
@@ -19,11 +19,12 @@ class TerminatedError(BaseException):
     """SIGTERM arrived; like KeyboardInterrupt, no handler of errors catches it."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, app: App = commands) -> int:
     """Runs a command.
 
     Args:
         arguments: The words after the program's name; `None`: those it was started with.
+        app: The commands.
 
     Returns:
         The exit code: 0 done, 1 a run or the storage failed, 2 bad arguments, 130 interrupted,
@@ -35,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+        return _dispatch(app, sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return _stopped("interrupted", signal.SIGINT)
     except TerminatedError:
         return _stopped("terminated", signal.SIGTERM)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(app: App, arguments: list[str]) -> int:
     from reproduce.data import DataError
     from reproduce.storage import StorageError
 

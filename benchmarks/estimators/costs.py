@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from benchmarks.estimators import problem
 from reproduce import methods, networks
-from reproduce.estimators import problem
 from reproduce.protocols import (
     TABLE1,
     GradientDescent,

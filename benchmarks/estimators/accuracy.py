@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.estimators.protocol import ALGORITHMS, Accuracy, settings
+from benchmarks.estimators.protocol import ALGORITHMS, Accuracy, settings
 from reproduce.records import Run
 from reproduce.runner import Job, Outcome, Report
 
@@ -75,7 +75,7 @@ def run(
         Per algorithm the references' relative distances, per estimator the relative errors over
         minibatches and repetitions; and the estimators' seconds.
     """
-    from reproduce.estimators import problem
+    from benchmarks.estimators import problem
 
     mnist = data()
     weights = problem.weights_after(mnist, _SEED, updates, accuracy.trained_with)
@@ -116,8 +116,8 @@ def _local_entropy(
     One chain starts at x, with step size tau / 20, the other at a draw of N(x, tau I), with
     tau / 10: where they agree, neither the start, the step size nor the length decides.
     """
+    from benchmarks.estimators import problem
     from lerh_tf import ImportanceSampling
-    from reproduce.estimators import problem
     from reproduce.methods import controlled_sgld
 
     def found(kernel: Any, seed: int) -> Any:
@@ -146,8 +146,8 @@ def _heat(
     weights: Sequence[Any], batch: Any, tau: float, gradients: int
 ) -> tuple[Any, dict[str, Any]]:
     """Algorithm 2's mean from two starts: x, and one as far from x as a draw of N(x, tau I)."""
+    from benchmarks.estimators import problem
     from lerh_tf import RobbinsMonro
-    from reproduce.estimators import problem
     from reproduce.methods import AVERAGING
 
     steps = max(gradients // _SAMPLES, 2)

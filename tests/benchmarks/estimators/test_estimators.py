@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 
-from lerh_tf import LossFunction, PhiloxNoise
-from reproduce.estimators import accuracy, landscapes, problem, report
-from reproduce.estimators.protocol import (
+from benchmarks.estimators import accuracy, landscapes, problem, report
+from benchmarks.estimators.protocol import (
     ESTIMATORS,
     PROTOCOL,
     QUICK,
@@ -19,6 +18,7 @@ from reproduce.estimators.protocol import (
     Bias,
     Protocol,
 )
+from lerh_tf import LossFunction, PhiloxNoise
 from reproduce.protocols import Panels
 from reproduce.records import Record, Store
 from reproduce.runner import run_missing

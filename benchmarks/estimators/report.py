@@ -7,12 +7,11 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
+from benchmarks.estimators import accuracy, costs, figure, landscapes
+from benchmarks.estimators.protocol import PROTOCOL, Protocol
 from reproduce import tables
-from reproduce.estimators import accuracy, costs, landscapes
-from reproduce.estimators.protocol import PROTOCOL, Protocol
 from reproduce.experiments import panels
 from reproduce.experiments.base import RECORDS
-from reproduce.figures import estimators as figure
 from reproduce.protocols import Panels
 from reproduce.records import Record, Store
 from reproduce.summary import centre, spread

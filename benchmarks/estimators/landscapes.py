@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.estimators.protocol import ALGORITHMS, Bias, settings
 from lerh_tf import Kernel
-from reproduce.estimators.protocol import ALGORITHMS, Bias, settings
 from reproduce.landscapes.functions import FUNCTIONS, Function
 from reproduce.records import Run
 from reproduce.runner import Job, Outcome, Report

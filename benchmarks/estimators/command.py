@@ -1,4 +1,4 @@
-"""What `reproduce estimators` does, once its arguments are known to be good."""
+"""What `make estimators` does, once its arguments are known to be good."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from reproduce.estimators import accuracy, costs, landscapes, report
-from reproduce.estimators.protocol import Protocol
+from benchmarks.estimators import accuracy, costs, landscapes, report
+from benchmarks.estimators.protocol import Protocol
 from reproduce.experiments import panels
 from reproduce.making import make, mnist
 from reproduce.parallel import Workers
