@@ -148,7 +148,7 @@ def make_illustration(
         The exit code: 0 if the figure was drawn, 1 if not.
     """
     code = make(illustration_jobs(name), threads, Workers(), output, console, nothing)
-    items = [item for item in drawing.ILLUSTRATIONS if item.name == name]
+    items = [item for item in drawing.ILLUSTRATED if item.name == name]
     for drawn in drawing.draw(items, [_own(output, console)], output, figures):
         _report(drawn.files, console)
     return code

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from reproduce import report, verification
-from reproduce.experiments import gaussians, landscapes, table2, theory
+from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
-from reproduce.experiments.registry import TRAINING
+from reproduce.experiments.illustration import Illustration
+from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
 from reproduce.protocols import SUBSPACES
 from reproduce.records import Archive, Store
 from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
@@ -73,27 +74,14 @@ def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -
     return Exhibit(experiment.NAME, found, render)
 
 
-def _landscape(name: str) -> Exhibit:
+def _illustrated(name: str, shown: Illustration) -> Exhibit:
     def found(source: RecordSource) -> frozenset[Hashable]:
-        records = source.records(landscapes.NAME)
-        return _one(name, landscapes.has_records(records, name, landscapes.FIGURES))
+        return _one(name, illustration.recorded(source.records(shown.EXPERIMENT), name, shown))
 
     def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        records = source.records(landscapes.NAME)
-        return landscapes.render(records, name, landscapes.FIGURES, figures)
+        return illustration.render(source.records(shown.EXPERIMENT), name, shown, figures)
 
     return Exhibit(name, found, render)
-
-
-def _gaussians(shown: gaussians.Approximation) -> Exhibit:
-    def found(source: RecordSource) -> frozenset[Hashable]:
-        name = gaussians.FIGURE
-        return _one(name, gaussians.has_records(source.records(gaussians.NAME), shown))
-
-    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        return gaussians.render(source.records(gaussians.NAME), shown, figures)
-
-    return Exhibit(gaussians.FIGURE, found, render)
 
 
 def _theory(protocol: Theory) -> Exhibit:
@@ -116,11 +104,11 @@ def _table2(timing: table2.Timing) -> Exhibit:
     return Exhibit(table2.NAME, found, render)
 
 
-def _one(run: Hashable, is_there: bool) -> frozenset[Hashable]:
-    return frozenset([run] if is_there else [])
+def _one(run: Hashable, found: object) -> frozenset[Hashable]:
+    return frozenset([run] if found else [])
 
 
-ILLUSTRATIONS = (*map(_landscape, landscapes.FIGURES), _gaussians(gaussians.Approximation()))
+ILLUSTRATED = tuple(_illustrated(name, shown) for name, shown in ILLUSTRATIONS.items())
 """Figures 1, 2 and 3."""
 
 ITEMS = (
@@ -130,7 +118,7 @@ ITEMS = (
         for protocol in (experiment.PROTOCOL, experiment.QUICK)
         for subspace in SUBSPACES
     ),
-    *ILLUSTRATIONS,
+    *ILLUSTRATED,
     *map(_theory, (THEORY, QUICK_THEORY)),
     *map(_table2, (table2.PROTOCOL, table2.QUICK)),
 )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
-from reproduce.experiments import gaussians, landscapes, readings, table2, theory
+from reproduce.experiments import illustration, readings, table2, theory
 from reproduce.experiments.base import Experiment
-from reproduce.experiments.registry import TRAINING
+from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
 from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job
@@ -56,7 +56,7 @@ def everything(
         training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
         for one in TRAINING
     ]
-    illustrated = map(illustration_jobs, (*landscapes.FIGURES, gaussians.FIGURE))
+    illustrated = map(illustration_jobs, ILLUSTRATIONS)
     builders: list[JobsOf] = [measured, *illustrated, *trained]
     jobs = chain.from_iterable(build(execution) for build in builders)
     return list({job.run.key: job for job in jobs}.values())
@@ -87,9 +87,7 @@ def _training(
 
 def illustration_jobs(name: str) -> JobsOf:
     """Returns what builds the run of Figure 1, 2 or 3."""
-    if name == gaussians.FIGURE:
-        return partial(gaussians.jobs, gaussians.Approximation())
-    return partial(landscapes.jobs, {name: landscapes.FIGURES[name]})
+    return partial(illustration.jobs, {name: ILLUSTRATIONS[name]})
 
 
 def make(

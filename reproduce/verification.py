@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.experiments import gaussians, table1, theory
+from reproduce.experiments import table1, theory
 from reproduce.experiments.base import RECORDS
+from reproduce.experiments.gaussians import Approximation
 from reproduce.records import Archive, Record, Store
 from reproduce.runner import Job
 from reproduce.tidy import Entry
@@ -67,7 +68,7 @@ def is_verified(job: Job) -> bool:
         return run.seed == SEED and run.settings in cases
     if run.experiment == theory.NAME:
         return theory.part(run.case) in PARTS
-    return run.experiment == gaussians.NAME
+    return run.experiment == Approximation.EXPERIMENT
 
 
 def compare(ours: Record, reference: Archive) -> Recomputed:

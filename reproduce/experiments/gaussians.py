@@ -1,24 +1,18 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce import checks
+from reproduce.experiments.illustration import rounded
 from reproduce.figures import gaussians as figure
-from reproduce.records import Record, Run
-from reproduce.runner import Job, Outcome, Report
+from reproduce.records import Record
 
 if TYPE_CHECKING:
     from reproduce.landscapes.functions import Array
 
-NAME = "gaussians"
-FIGURE = "figure3"
-
-_SEED = 0
 _DIGITS = 9
 
 
@@ -38,6 +32,8 @@ class Approximation:
         points: Points of each curve.
     """
 
+    EXPERIMENT: ClassVar[str] = "gaussians"
+
     steepness: float = 2.2
     tau: float = 1.0
     x: float = 0.12
@@ -49,95 +45,50 @@ class Approximation:
             checks.positive_number(name, getattr(self, name))
         checks.positive_integer("points", self.points)
 
+    def configuration(self) -> dict[str, Any]:
+        """Returns the fields as JSON types."""
+        return dataclasses.asdict(self)
 
-def jobs(shown: Approximation, execution: Mapping[str, Any]) -> list[Job]:
-    """Returns the figure's run; nothing is drawn at random, so the seed is always 0.
+    def compute(self) -> dict[str, Any]:
+        """Returns q, its best Gaussians by exact steps of Algorithms 1 and 2, and divergences."""
+        import numpy as np
 
-    Args:
-        shown: What is shown.
-        execution: How this process executes: part of the run's configuration.
-    """
-    configuration = dataclasses.asdict(shown) | {"execution": dict(execution)}
-    return [
-        Job(
-            run=Run(NAME, FIGURE, _SEED, configuration),
-            steps=1,
-            execute=partial(run, shown),
-        )
-    ]
+        from lerh_tf.oracles import Landscape, heat_minimizers, local_entropy_step
 
+        def f(v: "Array") -> "Array":
+            u = self.steepness * v[..., 0]
+            return np.asarray(np.log(2.0) - np.logaddexp(u, -u))
 
-def run(shown: Approximation, report: Report) -> Outcome:
-    """Computes q, its best Gaussians by the exact steps of Algorithms 1 and 2, and the divergences.
+        landscape, x = Landscape(f, self.tau), self.x
+        v = np.linspace(-self.half_width, self.half_width, self.points)
+        mean = local_entropy_step(landscape, x).value
+        modes = [minimiser.value for minimiser in heat_minimizers(landscape, x)]
 
-    Returns:
-        The record's result, and no timings.
-    """
-    import numpy as np
+        def minimum(m: "Array", divergence: Any) -> dict[str, Any]:
+            return {
+                "mean": rounded(m, _DIGITS)[0],
+                "divergence": rounded(divergence(m, x).value, _DIGITS),
+                "density": rounded(np.exp(landscape.gaussian(m).log_density(v[:, None])), _DIGITS),
+            }
 
-    from lerh_tf.oracles import Landscape, heat_minimizers, local_entropy_step
-
-    def f(v: "Array") -> "Array":
-        u = shown.steepness * v[..., 0]
-        return np.asarray(np.log(2.0) - np.logaddexp(u, -u))
-
-    landscape, x = Landscape(f, shown.tau), shown.x
-    v = np.linspace(-shown.half_width, shown.half_width, shown.points)
-    mean = local_entropy_step(landscape, x).value
-    modes = [minimiser.value for minimiser in heat_minimizers(landscape, x)]
-
-    def minimum(m: "Array", divergence: Any) -> dict[str, Any]:
         return {
-            "mean": _rounded(m)[0],
-            "divergence": _rounded(divergence(m, x).value),
-            "density": _rounded(np.exp(landscape.gaussian(m).log_density(v[:, None]))),
+            "v": rounded(v, _DIGITS),
+            "f": rounded(f(v[:, None]), _DIGITS),
+            "q": rounded(np.exp(landscape.density(x).log_density(v[:, None])), _DIGITS),
+            "mean_seeking": {
+                "divergence": rounded(
+                    np.array([landscape.kl_mean_seeking(m, x).value for m in v]), _DIGITS
+                ),
+                "minimisers": [minimum(mean, landscape.kl_mean_seeking)],
+            },
+            "mode_seeking": {
+                "divergence": rounded(
+                    np.array([landscape.kl_mode_seeking(m, x).value for m in v]), _DIGITS
+                ),
+                "minimisers": [minimum(m, landscape.kl_mode_seeking) for m in modes],
+            },
         }
 
-    result = {
-        "status": "completed",
-        "v": _rounded(v),
-        "f": _rounded(f(v[:, None])),
-        "q": _rounded(np.exp(landscape.density(x).log_density(v[:, None]))),
-        "mean_seeking": {
-            "divergence": _rounded(np.array([landscape.kl_mean_seeking(m, x).value for m in v])),
-            "minimisers": [minimum(mean, landscape.kl_mean_seeking)],
-        },
-        "mode_seeking": {
-            "divergence": _rounded(np.array([landscape.kl_mode_seeking(m, x).value for m in v])),
-            "minimisers": [minimum(m, landscape.kl_mode_seeking) for m in modes],
-        },
-    }
-    report(1)
-    return result, {}
-
-
-def render(records: Sequence[Record], shown: Approximation, folder: Path) -> list[Path]:
-    """Draws the figure from its record.
-
-    Args:
-        records: Any records of this experiment.
-        shown: What is shown.
-        folder: Of the figure.
-
-    Returns:
-        The files written; none without a record.
-    """
-    record = _record(records, shown)
-    return [] if record is None else figure.draw(record, folder / FIGURE)
-
-
-def has_records(records: Sequence[Record], shown: Approximation) -> bool:
-    """Whether any record is of this figure."""
-    return _record(records, shown) is not None
-
-
-def _record(records: Sequence[Record], shown: Approximation) -> Record | None:
-    for record in records:
-        if record.run.settings == dataclasses.asdict(shown):
-            return record
-    return None
-
-
-def _rounded(values: "Array") -> Any:
-    # Adding zero turns -0.0 into 0.0.
-    return (values.round(_DIGITS) + 0.0).tolist()
+    def draw(self, record: Record, stem: Path) -> list[Path]:
+        """Draws Figure 3."""
+        return figure.draw(record, stem)

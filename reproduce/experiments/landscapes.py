@@ -1,26 +1,22 @@
 """Figures 1 and 2: a loss on R^2 beside its local entropy, and beside its heat regularization."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce import checks
+from reproduce.experiments.illustration import rounded
 from reproduce.figures import landscapes as figure
-from reproduce.records import Record, Run
-from reproduce.runner import Job, Outcome, Report
+from reproduce.records import Record
 
 if TYPE_CHECKING:
     from reproduce.landscapes.functions import Array
 
-NAME = "landscapes"
-
 Point = tuple[float, float]
 Values = Callable[["Array"], "Array"]
 
-_SEED = 0
 _DIGITS = 6
 _WITNESSES = 5
 _SAME = 1e-3
@@ -39,6 +35,8 @@ class LandscapeFigure:
         cut: Ends of the segment along which the functions are also drawn as curves.
     """
 
+    EXPERIMENT: ClassVar[str] = "landscapes"
+
     function: str
     regularization: str
     tau: float
@@ -56,6 +54,45 @@ class LandscapeFigure:
         """Returns the fields as JSON types."""
         return dataclasses.asdict(self) | {"cut": [list(end) for end in self.cut]}
 
+    def compute(self) -> dict[str, Any]:
+        """Returns the functions on the grid and along the cut, and their minima.
+
+        `witness_error` is the largest difference between the convolution and the oracle's
+        quadrature over a few points.
+        """
+        import numpy as np
+
+        from reproduce.landscapes.convolution import Convolution
+        from reproduce.landscapes.functions import FUNCTIONS
+
+        f = FUNCTIONS[self.function]
+        corner = np.full(2, self.half_width)
+        convolution = Convolution(f, self.tau, -corner, corner)
+        functions: dict[str, Values] = {
+            "f": f,
+            "local_entropy": convolution.local_entropy,
+            "heat": convolution.heat,
+        }
+        axis = np.linspace(-self.half_width, self.half_width, self.points)
+        grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+        cut = np.linspace(self.cut[0], self.cut[1], 4 * self.points)
+        drawn = ("f", self.regularization)
+        return {
+            "axis": rounded(axis, _DIGITS),
+            "maps": {name: rounded(functions[name](grid), _DIGITS) for name in drawn},
+            "minima": {name: rounded(_minima(functions[name], grid), _DIGITS) for name in drawn},
+            "cut": {
+                "distance": rounded(np.linalg.norm(cut - cut[0], axis=-1), _DIGITS),
+                "points": rounded(cut, _DIGITS),
+                **{name: rounded(values(cut), _DIGITS) for name, values in functions.items()},
+            },
+            "witness_error": _witness_error(self, functions),
+        }
+
+    def draw(self, record: Record, stem: Path) -> list[Path]:
+        """Draws Figure 1 or 2."""
+        return figure.draw(record, stem)
+
 
 FIGURES: Mapping[str, LandscapeFigure] = {
     "figure1": LandscapeFigure(
@@ -63,100 +100,6 @@ FIGURES: Mapping[str, LandscapeFigure] = {
     ),
     "figure2": LandscapeFigure("textured", "heat", 0.02, 2.2, 101, ((-2.1, -1.26), (2.1, 1.26))),
 }
-
-
-def jobs(figures: Mapping[str, LandscapeFigure], execution: Mapping[str, Any]) -> list[Job]:
-    """Returns one run per figure; nothing is drawn at random, so the seed is always 0.
-
-    Args:
-        figures: What is shown, by name.
-        execution: How this process executes: part of each run's configuration.
-    """
-    return [
-        Job(
-            run=Run(NAME, name, _SEED, shown.configuration() | {"execution": dict(execution)}),
-            steps=1,
-            execute=partial(run, shown),
-        )
-        for name, shown in figures.items()
-    ]
-
-
-def run(shown: LandscapeFigure, report: Report) -> Outcome:
-    """Computes the functions on the grid and along the cut, and their minima.
-
-    Returns:
-        The record's result, and no timings. `witness_error` is the largest difference between the
-        convolution and the oracle's quadrature over a few points.
-    """
-    import numpy as np
-
-    from reproduce.landscapes.convolution import Convolution
-    from reproduce.landscapes.functions import FUNCTIONS
-
-    f = FUNCTIONS[shown.function]
-    corner = np.full(2, shown.half_width)
-    convolution = Convolution(f, shown.tau, -corner, corner)
-    functions: dict[str, Values] = {
-        "f": f,
-        "local_entropy": convolution.local_entropy,
-        "heat": convolution.heat,
-    }
-    axis = np.linspace(-shown.half_width, shown.half_width, shown.points)
-    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
-    cut = np.linspace(shown.cut[0], shown.cut[1], 4 * shown.points)
-    drawn = ("f", shown.regularization)
-    result = {
-        "status": "completed",
-        "axis": _rounded(axis),
-        "maps": {name: _rounded(functions[name](grid)) for name in drawn},
-        "minima": {name: _rounded(_minima(functions[name], grid)) for name in drawn},
-        "cut": {
-            "distance": _rounded(np.linalg.norm(cut - cut[0], axis=-1)),
-            "points": _rounded(cut),
-            **{name: _rounded(values(cut)) for name, values in functions.items()},
-        },
-        "witness_error": _witness_error(shown, functions),
-    }
-    report(1)
-    return result, {}
-
-
-def render(
-    records: Sequence[Record], name: str, figures: Mapping[str, LandscapeFigure], folder: Path
-) -> list[Path]:
-    """Draws one of the figures from its record.
-
-    Args:
-        records: Any records of this experiment.
-        name: The figure's.
-        figures: What is shown, by name.
-        folder: Of the figure.
-
-    Returns:
-        The files written; none without a record.
-    """
-    record = _record(records, name, figures[name])
-    return [] if record is None else figure.draw(name, record, folder / name)
-
-
-def has_records(
-    records: Sequence[Record], name: str, figures: Mapping[str, LandscapeFigure]
-) -> bool:
-    """Whether any record is of this figure."""
-    return _record(records, name, figures[name]) is not None
-
-
-def _record(records: Sequence[Record], name: str, shown: LandscapeFigure) -> Record | None:
-    for record in records:
-        if record.run.case == name and record.run.settings == shown.configuration():
-            return record
-    return None
-
-
-def _rounded(values: "Array") -> Any:
-    # Adding zero turns -0.0 into 0.0.
-    return (values.round(_DIGITS) + 0.0).tolist()
 
 
 def _minima(values: Values, grid: "Array") -> "Array":

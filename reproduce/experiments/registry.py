@@ -1,9 +1,12 @@
-"""The experiments that train on MNIST, in the paper's order."""
+"""The experiments that train on MNIST, in the paper's order, and Figures 1 to 3."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from reproduce.experiments import figure5, section61, table1
+from reproduce.experiments import figure5, landscapes, section61, table1
 from reproduce.experiments.base import Experiment
+from reproduce.experiments.gaussians import Approximation
+from reproduce.experiments.illustration import Illustration
 from reproduce.experiments.variations import FIGURE6, FIGURE7, FIGURE8
 
 TRAINING: tuple[Experiment[Any], ...] = (
@@ -14,3 +17,6 @@ TRAINING: tuple[Experiment[Any], ...] = (
     FIGURE7,
     FIGURE8,
 )
+
+ILLUSTRATIONS: Mapping[str, Illustration] = {**landscapes.FIGURES, "figure3": Approximation()}
+"""Figures 1 to 3."""

@@ -47,12 +47,11 @@ _DEPTH: dict[str, Any] = {
 _DEEPEST = _MINIMUM | {"marker": "*", "markersize": 10}
 
 
-def draw(name: str, record: Record, stem: Path) -> list[Path]:
+def draw(record: Record, stem: Path) -> list[Path]:
     """Draws Figure 1 or 2 into `stem.png` and `stem.pdf`, the plotted values into `stem.csv`.
 
     Args:
-        name: `"figure1"` or `"figure2"`.
-        record: Of that figure.
+        record: Of one of them.
         stem: The files' path without suffix.
 
     Returns:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from reproduce import cli, making, tidy, verification
-from reproduce.experiments import gaussians, table1
+from reproduce.experiments import table1
+from reproduce.experiments.gaussians import Approximation
 from reproduce.protocols import TABLE1, Training
 from reproduce.records import Record, Store
 from reproduce.runner import Job
@@ -65,7 +66,7 @@ def test_verified_are_a_few_runs_of_the_whole() -> None:
     jobs = making.verified_jobs(None, EXECUTION)
     trained = [job.run.case for job in jobs if job.run.experiment == "training"]
     assert trained == list(verification.ROWS)
-    assert {job.run.experiment for job in jobs} == {"training", "theory", gaussians.NAME}
+    assert {job.run.experiment for job in jobs} == {"training", "theory", Approximation.EXPERIMENT}
     keys = {job.run.key for job in making.reference_jobs((0, 1), EXECUTION)}
     assert {job.run.key for job in jobs} < keys
 

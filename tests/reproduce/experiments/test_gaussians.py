@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.experiments import gaussians
+from reproduce.experiments import illustration
 from reproduce.experiments.gaussians import Approximation
 from reproduce.records import Record, Store
 from reproduce.runner import run_missing
@@ -17,8 +17,10 @@ COARSE = Approximation(points=61)
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     store = Store(tmp_path_factory.mktemp("records"), warn=pytest.fail)
-    assert not run_missing(gaussians.jobs(COARSE, EXECUTION), store, {}, Lines()).failed
-    return store.scan(gaussians.NAME)
+    assert not run_missing(
+        illustration.jobs({"figure3": COARSE}, EXECUTION), store, {}, Lines()
+    ).failed
+    return store.scan(Approximation.EXPERIMENT)
 
 
 def test_q_is_the_mixture_and_the_means_are_its_mean_and_near_its_modes(
@@ -44,7 +46,7 @@ def test_q_is_the_mixture_and_the_means_are_its_mean_and_near_its_modes(
 
 
 def test_figure_is_drawn_from_the_record_alone(records: list[Record], tmp_path: Path) -> None:
-    written = gaussians.render(records, COARSE, tmp_path)
+    written = illustration.render(records, "figure3", COARSE, tmp_path)
     assert [path.name for path in written] == ["figure3.png", "figure3.pdf", "figure3.csv"]
     values = pd.read_csv(written[2])
     assert (values.curve == "q").sum() == COARSE.points
@@ -52,9 +54,9 @@ def test_figure_is_drawn_from_the_record_alone(records: list[Record], tmp_path: 
 
 
 def test_nothing_is_drawn_without_a_record(records: list[Record], tmp_path: Path) -> None:
-    assert gaussians.has_records(records, COARSE)
-    assert not gaussians.has_records(records, Approximation())
-    assert gaussians.render(records, Approximation(), tmp_path) == []
+    assert illustration.recorded(records, "figure3", COARSE)
+    assert not illustration.recorded(records, "figure3", Approximation())
+    assert illustration.render(records, "figure3", Approximation(), tmp_path) == []
 
 
 def test_refuses_what_is_not_positive() -> None:

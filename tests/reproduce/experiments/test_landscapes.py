@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.experiments import landscapes
+from reproduce.experiments import illustration
 from reproduce.experiments.landscapes import FIGURES, LandscapeFigure
 from reproduce.records import Store
 from reproduce.runner import run_missing
@@ -22,12 +22,14 @@ COARSE = {name: replace(shown, points=41) for name, shown in FIGURES.items()}
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("records"), warn=pytest.fail)
-    assert not run_missing(landscapes.jobs(COARSE, EXECUTION), store, {}, Lines()).failed
+    assert not run_missing(illustration.jobs(COARSE, EXECUTION), store, {}, Lines()).failed
     return store
 
 
 def _result(store: Store, name: str) -> Mapping[str, Any]:
-    return next(one for one in store.scan(landscapes.NAME) if one.run.case == name).result
+    return next(
+        one for one in store.scan(LandscapeFigure.EXPERIMENT) if one.run.case == name
+    ).result
 
 
 @pytest.mark.parametrize("name", COARSE)
@@ -59,7 +61,9 @@ def test_heat_blurs_and_leaves_deep_minima_where_they_are(store: Store) -> None:
 
 def test_figure_is_drawn_from_the_record_alone(store: Store, tmp_path: Path) -> None:
     name = "figure2"
-    written = landscapes.render(store.scan(landscapes.NAME), name, COARSE, tmp_path)
+    written = illustration.render(
+        store.scan(LandscapeFigure.EXPERIMENT), name, COARSE[name], tmp_path
+    )
     assert [path.name for path in written] == [f"{name}.{kind}" for kind in ("png", "pdf", "csv")]
     values = pd.read_csv(tmp_path / f"{name}.csv")
     assert (values.panel == "f").sum() == COARSE[name].points ** 2
@@ -67,18 +71,18 @@ def test_figure_is_drawn_from_the_record_alone(store: Store, tmp_path: Path) -> 
 
 
 def test_equal_records_are_equal_bytes(store: Store, tmp_path: Path) -> None:
-    records = store.scan(landscapes.NAME)
-    first = landscapes.render(records, "figure1", COARSE, tmp_path / "one")
+    records = store.scan(LandscapeFigure.EXPERIMENT)
+    first = illustration.render(records, "figure1", COARSE["figure1"], tmp_path / "one")
     with mpl.rc_context({"font.size": 20, "image.cmap": "jet", "savefig.dpi": 10}):
-        second = landscapes.render(records, "figure1", COARSE, tmp_path / "two")
+        second = illustration.render(records, "figure1", COARSE["figure1"], tmp_path / "two")
     assert all(filecmp.cmp(*pair, shallow=False) for pair in zip(first, second, strict=True))
 
 
 def test_nothing_is_drawn_without_a_record(store: Store, tmp_path: Path) -> None:
-    records = store.scan(landscapes.NAME)
-    assert landscapes.has_records(records, "figure1", COARSE)
-    assert not landscapes.has_records(records, "figure1", FIGURES)
-    assert landscapes.render(records, "figure1", FIGURES, tmp_path) == []
+    records = store.scan(LandscapeFigure.EXPERIMENT)
+    assert illustration.recorded(records, "figure1", COARSE["figure1"])
+    assert not illustration.recorded(records, "figure1", FIGURES["figure1"])
+    assert illustration.render(records, "figure1", FIGURES["figure1"], tmp_path) == []
 
 
 def test_refuses_an_unknown_regularization() -> None:
