@@ -111,7 +111,7 @@ def test_metadata(metadata: Message, setup: configparser.ConfigParser) -> None:
 def test_every_requirement_is_bounded_on_both_sides(metadata: Message) -> None:
     requirements = metadata.get_all("Requires-Dist", [])
     assert any(requirement.startswith("tensorflow<") for requirement in requirements)
-    bounded = re.compile(r"[\w-]+<[\d.]+,>=[\d.]+(; extra == .*)?")
+    bounded = re.compile(r"[\w-]+<[\d.]+,>=[\d.]+(post\d+)?(; extra == .*)?")
     assert [each for each in requirements if not bounded.fullmatch(each)] == []
 
 

@@ -128,9 +128,10 @@ def reference() -> tidy.Tables:
 def test_committed_records_are_those_of_todays_protocols(reference: tidy.Tables) -> None:
     made = {one.run.key for one in reference.scan()}
     seeds = sorted({one.run.seed for one in reference.scan()})
-    wanted = {job.run.key for job in making.reference_jobs(seeds[:5], EXECUTION)}
-    assert len(wanted) == 388
-    assert wanted <= made
+    wanted = {job.run.key for job in making.reference_jobs(seeds, EXECUTION)}
+    # 388 were there when the tables were made, under keys that no new setting may change.
+    assert len(made) >= 388
+    assert made <= wanted
 
 
 def test_manifest_counts_the_lines(reference: tidy.Tables) -> None:
@@ -139,5 +140,4 @@ def test_manifest_counts_the_lines(reference: tidy.Tables) -> None:
     for name in tidy.TABLES:
         text = (reference.folder / f"{name}.csv").read_text(encoding="utf-8")
         assert manifest.loc[name, "rows"] == len(pd.read_csv(StringIO(text)))
-    timed = [one for one in reference.scan(table2.NAME) if reference.timings(one.run)]
-    assert len(timed) == 7
+    assert all(reference.timings(one.run) for one in reference.scan(table2.NAME))
