@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from reproduce.claims import panels, tables, tau, theorems, training
+from reproduce.claims import panels, stability, tables, tau, theorems, training
 from reproduce.claims.claim import Claim, Finding, decide
 from reproduce.claims.evidence import Evidence
 from reproduce.records import Archive
@@ -10,7 +10,7 @@ from reproduce.records import Archive
 CLAIMS: tuple[Claim, ...] = (
     *theorems.THEOREMS,
     *tables.TABLE1,
-    *training.STABILITY,
+    *stability.STABILITY,
     *training.SPEED,
     *tables.TABLE2,
     *panels.AFTER_SGD,
@@ -18,7 +18,7 @@ CLAIMS: tuple[Claim, ...] = (
     *tau.TAU,
     *tau.SCOPING,
     *tables.SECTION61,
-    *training.MONOTONICITY,
+    *stability.MONOTONICITY,
     *theorems.MINIBATCHES,
     *training.CONCLUSION,
     *training.CURSE,

@@ -19,7 +19,7 @@ from reproduce.claims.measures import (
     roughness,
 )
 from reproduce.claims.parts import Part
-from reproduce.claims.training import learns
+from reproduce.claims.stability import learns
 from reproduce.experiments import figure5
 
 _SWITCH = figure5.TRAINING.sgd_updates

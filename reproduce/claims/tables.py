@@ -10,7 +10,7 @@ from reproduce.claims.claim import Claim, Rule
 from reproduce.claims.evidence import Evidence, StandIn, chance
 from reproduce.claims.measures import Curve, Curves, MissingError, at, difference, each
 from reproduce.claims.parts import Fact, Part, Prediction
-from reproduce.claims.training import learns
+from reproduce.claims.stability import learns
 from reproduce.experiments import section61, table2
 from reproduce.protocols import Case, GradientDescent
 

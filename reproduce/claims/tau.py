@@ -17,7 +17,7 @@ from reproduce.claims.measures import (
     roughness,
 )
 from reproduce.claims.parts import Part
-from reproduce.claims.training import learns
+from reproduce.claims.stability import learns
 
 _SMALL, _MIDDLE, _LARGE = (0.001, 0.003, 0.01), 0.03, (0.3, 1.0)
 _BEST = 0.1

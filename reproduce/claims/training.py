@@ -1,144 +1,14 @@
-"""Claims 3, 4, 11, 13 and 14: the methods from random weights (Table 1's runs)."""
+"""Claims 4, 13 and 14: speed and gain of the methods from random weights (Table 1's runs)."""
 
 from statistics import mean
 
-from reproduce.claims.bounds import (
-    COMPARABLE,
-    CONSTANT,
-    DEGENERATE,
-    LEARNS,
-    LEVEL,
-    NEAR,
-    NOISY,
-    WOBBLE,
-)
+from reproduce.claims.bounds import CONSTANT, DEGENERATE, LEVEL, NEAR, NOISY
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, NOISES, published, table1
 from reproduce.claims.claim import Claim, Rule
-from reproduce.claims.evidence import TRIVIAL, Evidence, chance, other_seeds, shifted
-from reproduce.claims.measures import (
-    STEADY,
-    at,
-    difference,
-    each,
-    falls,
-    final,
-    gain,
-    over,
-    roughness,
-)
+from reproduce.claims.evidence import TRIVIAL, Evidence, chance, shifted
+from reproduce.claims.measures import at, final, gain, over
 from reproduce.claims.parts import Part
-from reproduce.protocols import Case
-
-_LATE = (350, 500)
-"""The end of training, of `STEADY`'s updates."""
-
-_SGD = table1("sgd")
-_OTHER_SGD = {"SGD under other seeds": other_seeds(_SGD)}
-
-
-def _comparable(evidence: Evidence, row: str) -> list[Part]:
-    """The gate of what is held against SGD: it ends near SGD and gains as much on the way."""
-    ours, sgd = evidence.curves(table1(row)), evidence.curves(_SGD)
-    ends, gains = difference(final, ours, sgd), difference(gain(100, 500), ours, sgd)
-    bounds = (-COMPARABLE, COMPARABLE)
-    return [
-        Part(f"{NAMES[row]} less SGD at the end", ends, *bounds),
-        Part(f"{NAMES[row]}'s gain from 100 to 500 less SGD's", gains, *bounds),
-    ]
-
-
-def learns(evidence: Evidence, *cases: Case) -> list[Part]:
-    """The gate of what trains at all."""
-    return [
-        Part("mean accuracy at the end", each(final, evidence.curves(case)), low=LEARNS)
-        for case in cases
-    ]
-
-
-# Claim 3: stability.
-
-
-def _sgd_is_stable(evidence: Evidence) -> list[Part]:
-    curves = evidence.curves(_SGD)
-    early = (STEADY[0], _LATE[0])
-    return [
-        Part(
-            "SGD's second differences from 200 to 500",
-            each(roughness(*STEADY), curves),
-            high=WOBBLE,
-        ),
-        Part(
-            "those from 350 to 500 less those from 200 to 350",
-            [
-                late - before
-                for late, before in zip(
-                    each(roughness(*_LATE), curves), each(roughness(*early), curves), strict=True
-                )
-            ],
-            high=0.0,
-        ),
-    ]
-
-
-def _against_sgd(key: str, row: str, statement: str, name: str, topic: int) -> Claim:
-    """Held against SGD seed by seed: less second differences, or less falls."""
-    measure = roughness(*STEADY) if topic == 3 else falls(*STEADY)
-
-    def rule(evidence: Evidence) -> list[Part]:
-        ours, sgd = evidence.curves(table1(row)), evidence.curves(_SGD)
-        return [
-            Part(f"{name} from 200 to 500 less SGD's", difference(measure, ours, sgd), high=0.0)
-        ]
-
-    return Claim(
-        f"{key}.{row}",
-        topic,
-        f"{statement}: {NAMES[row]}",
-        "Section 6.2" if topic == 3 else "Section 6",
-        rule,
-        gate=lambda evidence: _comparable(evidence, row),
-        own=[table1(row)],
-        controls={**TRIVIAL, **_OTHER_SGD},
-        seeds=20,
-    )
-
-
-STABILITY = (
-    Claim(
-        "stable.sgd",
-        3,
-        "SGD behaves in a stable way, towards the end above all",
-        "Section 6.2",
-        _sgd_is_stable,
-        gate=lambda evidence: [
-            *learns(evidence, _SGD),
-            Part(
-                "SGD's gain from 100 to 500",
-                each(gain(100, 500), evidence.curves(_SGD)),
-                low=COMPARABLE,
-            ),
-        ],
-        own=[_SGD],
-        controls=TRIVIAL,
-        seeds=20,
-    ),
-    *(
-        _against_sgd("stabler", row, "SGLD is more stable than SGD", "second differences", 3)
-        for row in NOISES
-    ),
-)
-MONOTONICITY = tuple(
-    _against_sgd(
-        "monotone",
-        row,
-        "the monotone decrease of the regularized loss shows as held-out accuracy that falls less "
-        "than SGD's",
-        "mean fall",
-        11,
-    )
-    for row in METHODS
-)
-
+from reproduce.claims.stability import OTHER_SGD, SGD, gains, gap, learns
 
 # Claim 4: speed.
 
@@ -154,14 +24,13 @@ def _slower(row: str, noise: str) -> Claim:
     others = ("sgd", noise)
 
     def rule(evidence: Evidence) -> list[Part]:
-        ours = evidence.curves(table1(row))
         parts = []
         for other in others:
-            theirs, title = evidence.curves(table1(other)), f"{NAMES[row]} less {NAMES[other]}"
-            early = difference(at(100), ours, theirs)
-            nearer = difference(gain(100, 500), ours, theirs)
-            parts.append(Part(f"{title} at 100", early, high=0.0))
-            parts.append(Part(f"{title}, gain from 100 to 500", nearer, low=0.0))
+            title, later = f"{NAMES[row]} less {NAMES[other]}", gain(100, 500)
+            parts += [
+                Part(f"{title} at 100", gap(evidence, at(100), row, other), high=0.0),
+                Part(f"{title}, gain from 100 to 500", gap(evidence, later, row, other), low=0.0),
+            ]
         return parts
 
     return Claim(
@@ -172,7 +41,7 @@ def _slower(row: str, noise: str) -> Claim:
         rule,
         gate=lambda evidence: learns(evidence, table1(row)),
         own=[table1(row)],
-        controls={**TRIVIAL, **_OTHER_SGD},
+        controls={**TRIVIAL, **OTHER_SGD},
         published=published(row, *others),
         seeds=20,
         bears=_BEARING[row],
@@ -206,16 +75,14 @@ def _constant_rate(evidence: Evidence) -> list[Part]:
 
 def _on_a_par(row: str) -> Claim:
     def rule(evidence: Evidence) -> list[Part]:
-        ours, sgd = evidence.curves(table1(row)), evidence.curves(_SGD)
         return [
-            Part(f"{NAMES[row]} less SGD at {one}", difference(at(one), ours, sgd), low=-NEAR)
+            Part(f"{NAMES[row]} less SGD at {one}", gap(evidence, at(one), row), low=-NEAR)
             for one in COLUMNS
         ]
 
     def gate(evidence: Evidence) -> list[Part]:
-        ours, sgd = evidence.curves(table1(row)), evidence.curves(_SGD)
-        start = difference(at(0), ours, sgd)
-        return [Part(f"{NAMES[row]} less SGD before the first update", start, -LEVEL, LEVEL)]
+        title = f"{NAMES[row]} less SGD before the first update"
+        return [Part(title, gap(evidence, at(0), row), -LEVEL, LEVEL)]
 
     return Claim(
         f"par.{row}",
@@ -232,8 +99,7 @@ def _on_a_par(row: str) -> Claim:
 
 
 def _poor_start(evidence: Evidence) -> list[Part]:
-    ours, hr = evidence.curves(table1("is")), evidence.curves(table1("hr"))
-    return [Part("IS less HR at 100", difference(at(100), ours, hr), high=0.0)]
+    return [Part("IS less HR at 100", gap(evidence, at(100), "is", "hr"), high=0.0)]
 
 
 SPEED = (
@@ -246,7 +112,7 @@ SPEED = (
         _poor_start,
         gate=lambda evidence: learns(evidence, table1("is"), table1("hr")),
         own=[table1("is")],
-        controls={**TRIVIAL, **_OTHER_SGD},
+        controls={**TRIVIAL, **OTHER_SGD},
         published=published("is", "hr"),
         seeds=20,
         bears=_BEARING["is"],
@@ -257,15 +123,9 @@ SPEED = (
         "IS improves at a nearly constant rate",
         "Section 6.2",
         _constant_rate,
-        gate=lambda evidence: [
-            Part(
-                "IS's gain from 100 to 500",
-                each(gain(100, 500), evidence.curves(table1("is"))),
-                low=COMPARABLE,
-            )
-        ],
+        gate=lambda evidence: gains(evidence, "is"),
         own=[table1("is")],
-        controls={**TRIVIAL, **_OTHER_SGD},
+        controls={**TRIVIAL, **OTHER_SGD},
         published=published("is"),
         seeds=20,
         bears=_BEARING["is"],
@@ -279,14 +139,10 @@ SPEED = (
 
 def _does_not_outperform(row: str) -> Claim:
     def rule(evidence: Evidence) -> list[Part]:
-        ours, sgd = evidence.curves(table1(row)), evidence.curves(_SGD)
+        title, whole = f"{NAMES[row]} less SGD", gap(evidence, over(100, 500), row)
         return [
-            Part(f"{NAMES[row]} less SGD at the end", difference(final, ours, sgd), high=LEVEL),
-            Part(
-                f"{NAMES[row]} less SGD on average from 100 to 500",
-                difference(over(100, 500), ours, sgd),
-                high=LEVEL,
-            ),
+            Part(f"{title} at the end", gap(evidence, final, row), high=LEVEL),
+            Part(f"{title} on average from 100 to 500", whole, high=LEVEL),
         ]
 
     return Claim(
@@ -297,7 +153,7 @@ def _does_not_outperform(row: str) -> Claim:
         rule,
         gate=lambda evidence: learns(evidence, table1(row)),
         own=[table1(row)],
-        controls={"a chance curve": chance, "a clear winner": shifted(_SGD, 2 * LEVEL)},
+        controls={"a chance curve": chance, "a clear winner": shifted(SGD, 2 * LEVEL)},
         seeds=20,
     )
 
