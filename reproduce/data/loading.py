@@ -109,6 +109,7 @@ def _from_tfds(source: Source, data_dir: Path) -> Arrays:
     from reproduce.data import builder
 
     originals = source.read()
+    _check_encoding(data_dir)
     folder = builder.dataset_folder(data_dir)
     if not os.path.lexists(folder):
         _prepare(originals, data_dir)
@@ -123,6 +124,18 @@ def _from_tfds(source: Source, data_dir: Path) -> Arrays:
         _say(f"{damage}. Preparing it anew.")
     _prepare(originals, data_dir)
     return builder.decode(originals, data_dir)
+
+
+def _check_encoding(data_dir: Path) -> None:
+    # TFDS hands paths to protocol buffers, which are UTF-8.
+    try:
+        os.fspath(data_dir).encode()
+    except UnicodeEncodeError:
+        shown = os.fspath(data_dir).encode(errors="surrogateescape").decode(errors="replace")
+        raise DataError(
+            f"`data_dir` must be of letters that this locale has, to prepare MNIST there. "
+            f"Received: {shown}; set LC_ALL=C.UTF-8, or {_REMEDY}"
+        ) from None
 
 
 def _prepare(originals: Arrays, data_dir: Path) -> None:

@@ -211,6 +211,15 @@ def test_damaged_carried_file_is_refused_before_anything_is_written(
     assert not builder.dataset_folder(data_dir).exists()
 
 
+def test_folder_that_the_locale_cannot_name_is_refused_in_a_line(
+    tiny: Source, tmp_path: Path
+) -> None:
+    # What Python makes of "ä" where the file system's encoding is ASCII.
+    folder = tmp_path / b"\xc3\xa4".decode("ascii", errors="surrogateescape")
+    with pytest.raises(DataError, match=r"`data_dir` must be of letters .*ä; set LC_ALL=C\.UTF-8"):
+        load(tiny, folder)
+
+
 def test_interrupt_leaves_no_data_set(
     tiny: Source, tiny_arrays: Arrays, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
