@@ -96,6 +96,8 @@ def show(
     if isinstance(whole, Comparison) and isinstance(protocol, Comparison):
         rows = [row for row, case in whole.cases().items() if case in cases]
         protocol = whole.with_methods(tuple(dict.fromkeys((*protocol.methods, *rows))))
+    else:
+        protocol = whole
     shown = sorted({*seeds, *recorded_seeds(records, cases, subspace)})
     text, written = experiment.render(records, protocol, shown, subspace, output, figures)
     _report(written, console)

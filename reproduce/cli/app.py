@@ -22,7 +22,7 @@ from reproduce.cli.options import (
     check,
     usage_errors,
 )
-from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison
+from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison, Panels
 
 _READING = (
     "Other readings of the text, NAME=VALUE each; the default is the first. "
@@ -40,7 +40,6 @@ _TRAINED = {
     "figure6": "Train with 10, 100 and 1000 samples per weight update, and draw Figure 6.",
     "figure7": "Train the small network at small to large tau, and draw Figure 7.",
     "figure8": "Train with constant and scoped tau, and draw Figure 8.",
-    "readings": "Train under other readings of the text, and hold them against Table 1.",
     "section61": "Train both networks for 5 epochs by SGD: Section 6.1's two accuracies.",
 }
 
@@ -83,6 +82,27 @@ def table1(
             _comparison(options.quick, rows, updates, samples, reading) for rows in (methods, None)
         )
     return _train("table1", asked, options, whole)
+
+
+@app.command(name="readings")
+def screen(
+    *,
+    settings: Annotated[list[str] | None, several] = None,
+    options: TrainingOptions = TrainingOptions(),
+) -> int:
+    """Train under other readings of the text, hours per seed, and hold them against Table 1.
+
+    Args:
+        settings: Which of the settings to run, by the names that the table has. [default: all]
+        options: Shared with other commands.
+    """
+    check(options)
+    from reproduce.experiments import readings as experiment
+
+    whole = experiment.QUICK if options.quick else experiment.PROTOCOL
+    with usage_errors():
+        asked = whole if settings is None else whole.with_panels(tuple(settings))
+    return _train("readings", asked, options, whole)
 
 
 def _training_command(name: str) -> Callable[..., int]:
@@ -245,9 +265,9 @@ def reference(*, options: Copying = Copying()) -> int:
 
 def _train(
     name: str,
-    protocol: Comparison | None,
+    protocol: Comparison | Panels | None,
     options: TrainingOptions,
-    whole: Comparison | None = None,
+    whole: Comparison | Panels | None = None,
 ) -> int:
     """Makes an experiment's runs and prints its table; `None`: its own protocol.
 

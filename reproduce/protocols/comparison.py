@@ -115,6 +115,13 @@ class Panels:
 
     panels: Mapping[str, Comparison]
 
+    def with_panels(self, titles: tuple[str, ...]) -> Self:
+        """Returns the named panels only, in the order asked for."""
+        checks.distinct("settings", titles)
+        for title in titles:
+            checks.one_of("settings", title, self.panels)
+        return replace(self, panels={title: self.panels[title] for title in titles})
+
     def cases(self) -> list[Case]:
         """Returns what is to be run, each case once."""
         return list(

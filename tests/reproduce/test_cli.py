@@ -88,6 +88,20 @@ def test_part_of_a_table_leaves_the_other_rows_and_seeds_in_its_file(
     assert "over seeds 0 1" in shown
 
 
+def test_readings_are_run_by_the_settings_names_and_shown_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(commands, "train", lambda *arguments, **options: asked.append(arguments))
+    words = ["readings", "--settings", "R2 sum", "R8 normal", "--output", str(tmp_path)]
+    cli.main(words)
+    ((_, protocol, *_),) = asked
+    assert list(protocol.panels) == ["R2 sum", "R8 normal"]
+    assert "| R13 tanh " in capsys.readouterr().out
+    assert cli.main(["readings", "--settings", "R99"]) == 2
+    assert "`settings` must be one of Table 1's, R2 sum, " in capsys.readouterr().err
+
+
 def test_output_that_has_no_such_letter_is_no_error(tmp_path: Path) -> None:
     # A terminal that takes ASCII alone, at a command that prints ±.
     store = Store(tmp_path, warn=pytest.fail)
