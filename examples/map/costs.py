@@ -26,7 +26,7 @@ Costs = Mapping[str, Mapping[str, float]]
 _TURNS = 3
 _SECONDS = 2.0
 """Of a turn."""
-_FIRST = 100
+_FIRST = 50
 """Updates before the turns, in which TensorFlow and XLA compile."""
 _MIDDLE = 0.5
 """Where in the ranges of the search the settings are that are timed."""

@@ -149,8 +149,7 @@ def fit(
         steps_per_epoch=each,
         # The order is the dataset's.
         shuffle=False,
-        validation_data=validation,
-        validation_batch_size=_VALIDATION_BATCH,
+        validation_data=_in_batches(validation),
         verbose=0,
         callbacks=callbacks,
     )
@@ -183,7 +182,12 @@ def _noise_seed(seed: int) -> int:
 
 
 def _logits(model: keras.Model, inputs: Any) -> Any:
-    return model.predict(inputs, batch_size=_VALIDATION_BATCH, verbose=0)
+    return model.predict(_in_batches(inputs), verbose=0)
+
+
+def _in_batches(arrays: Any) -> tf.data.Dataset:
+    # Of arrays Keras makes a dataset with threads, and TensorFlow's deterministic mode complains.
+    return tf.data.Dataset.from_tensor_slices(arrays).batch(_VALIDATION_BATCH)
 
 
 def _validated(model: keras.Model, split: Split) -> Result:
@@ -210,11 +214,9 @@ def _flatness(
     x, y = (part[: protocol.flatness_examples] for part in training)
     around = local_entropy(
         model,
-        x,
-        y,
+        _in_batches((x, y)),
         tau=protocol.flatness_tau,
         samples=protocol.flatness_samples,
-        batch_size=_VALIDATION_BATCH,
         seed=_noise_seed(seed),
         verbose=0,
     )
