@@ -17,8 +17,8 @@ import tensorflow as tf
 import lerh_tf
 
 QUICK = "QUICK" in os.environ
-UPDATES = 10 if QUICK else 400
-SAMPLES = 50 if QUICK else 1000
+UPDATES = 10 if QUICK else 300
+SAMPLES = 50 if QUICK else 500
 HIDDEN = 24
 
 
@@ -61,8 +61,8 @@ def accuracy(model):
 # Importance sampling
 # -------------------
 # The loss is a share in [0, 1], nearly the same at all samples: ``loss_multiplier`` says how much
-# an error weighs. Watch the effective sample size: with 100 it is a tenth of the samples or more
-# here.
+# an error weighs. Watch the effective sample size, printed below: a tenth of the samples or more
+# is a good range.
 
 curves = {}
 
@@ -152,5 +152,6 @@ plt.show()
 
 # %%
 # Settings were set by hand for each, none of them with care; one seed says little about which is
-# better. Where the straight-through estimator applies it costs a thousandth. Where the loss
-# cannot be differentiated at all, such as a count or a simulator, the first two are left.
+# better. Where the straight-through estimator applies, an update costs it one gradient instead of
+# hundreds of losses. Where the loss cannot be differentiated at all, such as a count or a
+# simulator, the first two are left.
