@@ -81,9 +81,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-# The gallery's settings hold what Sphinx cannot keep from one build to the next; and a page that
-# another change brings finds its place in the index by itself.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+# The gallery's settings hold what Sphinx cannot keep from one build to the next.
+suppress_warnings = ["config.cache"]
 
 
 # What a formula of a docstring may spell.
