@@ -86,7 +86,12 @@ def test_rows_of_an_embedding_are_those_that_all_parts_pick(found: dict[str, Any
 @pytest.mark.feature(
     "training",
     '`parallel="samples"` where replicas hold different rows, or the loss is a sum',
-    "refused",
+    'refused: "all replicas must hold the same minibatch", "A sum is not divided"',
+)
+@pytest.mark.feature(
+    "training",
+    "`jit_compile=True` on several replicas",
+    'refused, as it fails for SGD: "`jit_compile` must be False where several replicas"',
 )
 @pytest.mark.parametrize(
     ("case", "text"),
