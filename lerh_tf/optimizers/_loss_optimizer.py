@@ -27,7 +27,7 @@ class LossOptimizer(Wrapper):
         super().__init__(name)
         self._captured = CapturedLosses()
         self._compiled_steps = CompiledClosures(self._step)
-        self._compiled_steps_of_all = CompiledClosures(self._step_of_all)
+        self._compiled_updates_of_all = CompiledClosures(self._update_of_all)
 
     @property
     @abc.abstractmethod
@@ -140,9 +140,11 @@ class LossOptimizer(Wrapper):
         self.build(variables)
         inputs = tf.nest.map_structure(as_tensor, inputs)
         if is_eager_replica():
-            # Inside a function of their own they could not meet.
+            # They meet in one function as it is found, and outside of it as variables move.
             here = tf.distribute.get_replica_context()
-            loss = here.merge_call(self._call_of_all, args=(closure, variables, inputs))
+            found = here.merge_call(self._find_together, args=(closure, variables, inputs))
+            loss, update = found
+            self._move(update, variables)
         else:
             loss = self._compiled_steps.get(closure, variables)(inputs)
         # The caller stands behind AutoGraph's wrapper of this method.
@@ -161,21 +163,22 @@ class LossOptimizer(Wrapper):
         """
         self._report_failures(stacklevel=3)
 
-    def _call_of_all(
+    def _find_together(
         self, strategy: tf.distribute.Strategy, closures: Any, variables: Any, inputs: Any
     ) -> Any:
-        """Makes the weight update of replicas that were called eagerly, in one function."""
+        """Returns what `_update_of_closure` gives on replicas that were called eagerly."""
         closures = tuple(strategy.experimental_local_results(closures))
-        return self._compiled_steps_of_all.get(closures, variables)(inputs)
+        return self._compiled_updates_of_all.get(closures, variables)(inputs)
 
-    def _step_of_all(
+    def _update_of_all(
         self, closures: Sequence[Callable[..., Any]], variables: Sequence[Variable], inputs: Any
     ) -> Any:
-        def on_replica(inputs: Any) -> tf.Tensor | None:
-            replica = tf.get_static_value(
-                tf.distribute.get_replica_context().replica_id_in_sync_group
-            )
-            return self._step(closures[replica % len(closures)], variables, inputs)
+        def on_replica(inputs: Any) -> Any:
+            here = tf.distribute.get_replica_context()
+            replica = tf.get_static_value(here.replica_id_in_sync_group)
+            closure = closures[replica % len(closures)]
+            found = self._update_of_closure(closure, variables, inputs)
+            return tf.nest.map_structure(as_tensor, found)
 
         strategy = tf.distribute.get_strategy()
         return strategy.extended.call_for_each_replica(on_replica, args=(inputs,))
