@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from lerh_tf._checks import finite_float
+from lerh_tf.optimizers._replicas import replicas
 
 
 def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
@@ -47,13 +48,20 @@ class TiedToTau:
         return {}
 
 
-def summing_nothing(inner: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
-    """Returns the optimizer, which takes gradients as they are: all replicas have the same.
+def summing_equal_shares(inner: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """Returns the optimizer, which knows the sum over replicas: all hand over the same share.
 
-    TensorFlow's sum would also register a gradient function per graph, which keeps the graph for
-    good: with inner loops in it, megabytes of each training.
+    TensorFlow's sum would send them, and register a gradient function per graph, which keeps the
+    graph for good: with inner loops in it, megabytes of each training.
     """
-    inner._all_reduce_sum_gradients = lambda pairs: pairs
+
+    def total(pairs: Any) -> Any:
+        count = replicas()
+        if count == 1:
+            return pairs
+        return [(None if share is None else share * count, v) for share, v in pairs]
+
+    inner._all_reduce_sum_gradients = total
     return inner
 
 

@@ -59,6 +59,11 @@ class Sharing(NamedTuple):
             return cls(one, averaged=count, same_rows=True)
         return cls(kernel, Replicas(count, parallel), same_rows=same_rows)
 
+    @property
+    def number(self) -> int:
+        """How many replicas there are."""
+        return max(self.replicas.count, self.averaged)
+
     def noise_position(self, update: tf.Tensor) -> tf.Tensor:
         """Returns where this replica's noise for a weight update stands, as int64.
 

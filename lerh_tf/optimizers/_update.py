@@ -50,7 +50,7 @@ def find_update(
     inner_jit_compile: str | bool,
     loss_scale: float,
 ) -> Update:
-    """Estimates m and returns g = (x - m) / tau, the same on all replicas.
+    """Estimates m and returns g = (x - m) / tau, of each replica an equal share.
 
     Args:
         sharing: the estimator of m, and what of its work this replica does.
@@ -87,7 +87,7 @@ def find_update(
     estimate = sharing.mean(estimate)
 
     has_tau = is_valid_tau(tau)
-    divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale
+    divisor, scale = tf.where(has_tau, tau, tf.ones_like(tau)), -loss_scale / sharing.number
     found = [
         tf.cast(scale * d / tf.cast(divisor, d.dtype), x.dtype)
         for d, x in zip(estimate.displacement, anchor, strict=True)

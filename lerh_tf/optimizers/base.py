@@ -17,7 +17,7 @@ from lerh_tf.optimizers._arguments import (
 )
 from lerh_tf.optimizers._capture import end_update
 from lerh_tf.optimizers._chain import Chain
-from lerh_tf.optimizers._inner import default_inner, given_inner, summing_nothing
+from lerh_tf.optimizers._inner import default_inner, given_inner, summing_equal_shares
 from lerh_tf.optimizers._loss_optimizer import LossOptimizer
 from lerh_tf.optimizers._replicas import (
     Sharing,
@@ -65,7 +65,7 @@ class GaussianApproximation(LossOptimizer):
         seed = random.randrange(SEEDS) if seed is None else seed
         super().__init__(name)
         self._is_default = optimizer is None
-        self.inner_optimizer = summing_nothing(
+        self.inner_optimizer = summing_equal_shares(
             default_inner(self, learning_rate, kwargs)
             if optimizer is None
             else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
