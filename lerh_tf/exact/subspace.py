@@ -231,24 +231,15 @@ def _factorised(left: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
     """
     dtype = tf.float64 if left.dtype == tf.float64 else tf.float32
     rows = tf.reshape(tf.cast(left, dtype), [-1, width])
-
-    def by_rows() -> tuple[tf.Tensor, tf.Tensor]:
-        scale = _scale(rows)
-        scaled = rows / scale
-        basis, triangle = tf.linalg.qr(
-            tf.transpose(tf.where(tf.math.is_nan(scaled), tf.zeros_like(rows), scaled))
-        )
-        return basis, tf.transpose(triangle) * scale
-
-    if left.shape[:-1].is_fully_defined():
-        basis, coordinates = by_rows()
-    else:
-        # As many rows as inputs span everything, but that is known as the step runs.
-        basis, coordinates = tf.cond(
-            tf.shape(rows)[0] < width, by_rows, lambda: (tf.eye(width, dtype=dtype), rows)
-        )
+    scale = _scale(rows)
+    scaled = rows / scale
+    # Of more rows than inputs too, where their number is not known beforehand: to XLA a size that
+    # comes out of `tf.cond` is no constant.
+    basis, triangle = tf.linalg.qr(
+        tf.transpose(tf.where(tf.math.is_nan(scaled), tf.zeros_like(rows), scaled))
+    )
     shape = tf.concat([tf.shape(left)[:-1], [tf.shape(basis)[1]]], 0)
-    return basis, tf.cast(tf.reshape(coordinates, shape), left.dtype)
+    return basis, tf.cast(tf.reshape(tf.transpose(triangle) * scale, shape), left.dtype)
 
 
 def _scale(rows: tf.Tensor) -> tf.Tensor:

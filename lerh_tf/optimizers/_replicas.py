@@ -172,8 +172,8 @@ def whole(share: tf.Tensor, parallel: str = "auto") -> tf.Tensor:
     if parallel == "samples" and tf.is_symbolic_tensor(share) and not _is_divided(share):
         raise ValueError(
             'With `parallel="samples"` each replica\'s loss is its share of the minibatch that all '
-            "hold: one over the number of replicas of it, as Keras makes of a mean. A sum is not "
-            'divided: use `reduction="sum_over_batch_size"`, or multiply the loss by '
+            "hold: one over the number of replicas of it, as Keras makes of a mean. "
+            'A sum is not divided: use `reduction="sum_over_batch_size"`, or multiply the loss by '
             "`1.0 / strategy.num_replicas_in_sync` at the end. "
             f"Received: a loss that ends in {share.op.type} '{share.op.name}'"
         )

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -73,8 +73,9 @@ def find_update(
     reduced = _subspace_of(kernel, objective, anchor, replicas) if subspace else None
     holds_the_same = sharing.holds_the_same(objective, anchor, reduced)
     # A kernel that splits nothing need not know of replicas.
-    together: dict[str, Any] = {"replicas": replicas} if replicas.split else {}
-    estimated: Callable[..., Estimate] = functools.partial(kernel, **together)
+    estimated: Callable[..., Estimate] = (
+        functools.partial(kernel, replicas=replicas) if replicas.split else kernel  # type: ignore[call-arg]
+    )
     if reduced is not None:
         reduced = reduced._replace(objective=_local(kernel, reduced.objective, anchor, replicas))
         estimate = estimate_in_subspace(estimated, reduced, anchor, scalar, noise, start, update)

@@ -1,5 +1,6 @@
 """The whole at a tiny budget: trials, choice, fresh seeds, tables, page; and going on from them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def where(folder: Path) -> Where:
 
 def plan(protocol: Protocol = INVENTORY) -> Plan:
     return Plan(protocol, {}, tuple(task.name for task in protocol.tasks))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tensorflow_runs_already() -> Iterator[None]:
+    """Its threads can't be set where another test of this process has used it."""
+    execution = {"threads": 1, "device": "cpu", "jit_compile": False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reproduce.environment.prepare", lambda threads: execution)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -246,21 +246,6 @@ def test_more_rows_than_dimensions_span_them_all() -> None:
     assert relative_error(reduced, whole) < 1e-5
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_rows_that_span_everything_are_not_factorised(jit_compile: bool) -> None:
-    signature = [tf.TensorSpec([None, 9])]
-    factorised = tf.function(
-        lambda x: _factorised(x, 9), signature, jit_compile=jit_compile, autograph=False
-    )
-    rows = np.random.default_rng(0).standard_normal((12, 9)).astype("float32")
-    basis, coordinates = factorised(rows)
-    np.testing.assert_array_equal(basis, np.eye(9))
-    np.testing.assert_array_equal(coordinates, rows)
-    basis, coordinates = factorised(rows[:3])
-    assert basis.shape == (9, 3)
-    np.testing.assert_allclose(coordinates @ tf.transpose(basis), rows[:3], atol=1e-5)
-
-
 NOT_FOUND: dict[str, tuple[Any, ...]] = {
     "as-many-rows": (lambda w, x: x @ w, W[:ROWS], [X[:, :ROWS]]),
     "as-many-indices": (lambda w, i: tf.gather(w, i), TABLE[:12], [INDICES % 12]),
