@@ -14,7 +14,8 @@ def whole_batches(
     replicas. It starts anew without end, so `fit` is told how many batches make an epoch:
 
         batches = dataset.shuffle(1000, seed=0).batch(128)
-        model.fit(lerh_tf.whole_batches(batches, strategy), steps_per_epoch=len(batches), epochs=3)
+        whole = lerh_tf.whole_batches(batches, strategy)
+        model.fit(whole, steps_per_epoch=len(batches), epochs=3, shuffle=False)
 
     Without end, since Keras counts a pipeline's batches once per replica, and `tf.distribute` makes
     an update without data behind the end of one that has an end. Where several workers run, each

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-SPLITS = ("samples", "batch")
-
 
 @dataclasses.dataclass(frozen=True)
 class Replicas:

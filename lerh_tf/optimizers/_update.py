@@ -72,10 +72,10 @@ def find_update(
         objective = with_products(objective, anchor)
     reduced = _subspace_of(kernel, objective, anchor, replicas) if subspace else None
     holds_the_same = sharing.holds_the_same(objective, anchor, reduced)
+    estimated: Callable[..., Estimate] = kernel
     # A kernel that splits nothing need not know of replicas.
-    estimated: Callable[..., Estimate] = (
-        functools.partial(kernel, replicas=replicas) if replicas.split else kernel  # type: ignore[call-arg]
-    )
+    if replicas.split:
+        estimated = functools.partial(estimated, replicas=replicas)
     if reduced is not None:
         reduced = reduced._replace(objective=_local(kernel, reduced.objective, anchor, replicas))
         estimate = estimate_in_subspace(estimated, reduced, anchor, scalar, noise, start, update)

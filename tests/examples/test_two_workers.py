@@ -66,15 +66,15 @@ def test_lost_workers_end_the_other_one_and_the_checkpoint_goes_on_as_if_uninter
     assert "UnavailableError" in errors
     made = digests(output.splitlines(), 1)
 
-    survivor, stopped = start_both(start, tmp_path, 8.0)
+    # TensorFlow misses heartbeats, and aborts, from five seconds on.
+    survivor, stopped = start_both(start, tmp_path, 4.0)
     going_on = read(survivor, 0, 3)
     assert min(going_on) > 3
     assert min(going_on) in (max(made), max(made) + 1)
     stopped.send_signal(signal.SIGSTOP)
     output, errors = survivor.communicate(timeout=120)
-    # TensorFlow's own watch over the workers, where it is the first to notice, aborts the process.
-    assert survivor.returncode in (1, -signal.SIGABRT)
-    assert any(text in errors for text in ("Collective ops is aborted", "timed out", "heartbeat"))
+    assert survivor.returncode == 1
+    assert "Collective ops is aborted" in errors or "timed out" in errors
     going_on |= digests(output.splitlines(), 0)
     shared = uninterrupted.keys() & going_on.keys()
     assert len(shared) >= 3
