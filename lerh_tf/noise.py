@@ -62,8 +62,8 @@ def working_dtype(dtype: tf.DType) -> tf.DType:
 def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> int | tf.Tensor:
     """Returns how many samples one block holds; a tensor where a static shape is not known.
 
-    It depends on the model and the minibatch's shape only, so that in Algorithms 3 and 4 the noise
-    of sample j is the same however many samples are drawn.
+    It depends on the model and the minibatch's shape only. Where blocks are not spread evenly, as
+    in Algorithms 3 and 4, the noise of sample j is the same however many samples are drawn.
 
     Args:
         anchor: one tensor per variable, of the shape of its noise.

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import keras
 import tensorflow as tf
@@ -10,12 +10,15 @@ import tensorflow as tf
 from lerh_tf._checks import boolean, integer_at_least, one_of, positive_float
 from lerh_tf.kernels.base import Complement, Estimate, Kernel, Samples, settings, widest_dtype
 from lerh_tf.kernels.blocks import fold_blocks, fold_samples, map_blocks
+from lerh_tf.kernels.centred_sums import CentredSums
 from lerh_tf.kernels.weighted_sums import WeightedSums
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective, displaced, scaled
 from lerh_tf.loss.parts import Part, are_finite, where
 from lerh_tf.noise import Noise, block_size
 from lerh_tf.replicas import ALONE, Replicas
+
+Sums: TypeAlias = WeightedSums | CentredSums
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -61,9 +64,15 @@ class ImportanceSampling(Kernel):
     most of many dimensions, whatever ESS is. Where f is convex it is an upper bound, but in one
     or two dimensions up to a quarter too small where f falls so steeply that few samples carry
     the weight; where f is curved downwards it can be a third too small. It is the spread over
-    repetitions: the bias of m, of the order of 1 / ESS, is not in it. With the control variate
-    and with gradients it is made in the same way: the delta method, and what that lacks where the
-    control variate's z^j, or the gradients, are independent of the weights.
+    repetitions: the bias of m, of the order of 1 / ESS, is not in it. With gradients it is
+    made in the same way: the delta method, and what that lacks where gradients are independent of
+    the weights. With the control variate, a^j = v^j - 1 / J, it is the spread of J terms,
+
+    tau (sum_j (a^j)^2 |z^j|^2 - |sum_j a^j z^j|^2 / J),
+
+    whose expectation is the variance, tau d sum_j (a^j)^2, where f is flat. It is right to a tenth
+    where f is flat in most of many dimensions, and may be far too large in one dimension where few
+    samples carry the weight.
 
     Args:
         samples: number of samples (paper's J), a positive integer; at least 2 with
@@ -145,8 +154,7 @@ class ImportanceSampling(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         problem = (objective, anchor, tau, noise)
-        has_plain_sums = self.control_variate or self._has_gradients
-        zero = WeightedSums.zero(anchor, 3 if has_plain_sums else 2)
+        zero = self._zero(anchor)
         if replicas.split == "batch":
             sums = self._summed_over_parts(*problem, zero, replicas)
         else:
@@ -162,20 +170,20 @@ class ImportanceSampling(Kernel):
         anchor: Sequence[tf.Tensor],
         tau: tf.Tensor,
         noise: Noise,
-        zero: WeightedSums,
+        zero: Sums,
         replicas: Replicas,
-    ) -> WeightedSums:
+    ) -> Sums:
         """Returns the sums over all samples, each evaluated once, on one of the replicas."""
 
         def evaluated(z: list[tf.Tensor]) -> tuple[tf.Tensor, list[Part]]:
-            return self._evaluated(objective, anchor, tau, z, zero.weight.dtype)
+            return self._evaluated(objective, anchor, tau, z, zero.largest.dtype)
 
         evaluated = compiled(evaluated, objective)
 
         def draw(z: list[tf.Tensor], counts: tf.Tensor) -> tuple[tf.Tensor, list[Part], tf.Tensor]:
             return (*evaluated(z), counts)
 
-        def add(sums: WeightedSums, block: tuple[tf.Tensor, list[Part], tf.Tensor]) -> WeightedSums:
+        def add(sums: Sums, block: tuple[tf.Tensor, list[Part], tf.Tensor]) -> Sums:
             return sums.add(*block)
 
         add = compiled(add, objective)
@@ -189,16 +197,16 @@ class ImportanceSampling(Kernel):
         anchor: Sequence[tf.Tensor],
         tau: tf.Tensor,
         noise: Noise,
-        zero: WeightedSums,
+        zero: Sums,
         replicas: Replicas,
-    ) -> WeightedSums:
+    ) -> Sums:
         """Returns the sums where f is the mean of the replicas' losses, each of its own rows.
 
         J losses travel, and gradients where they are summed. The noise is drawn twice, since no
         replica knows a weight before all have evaluated all samples.
         """
         size = self._block_size(objective, anchor, replicas)
-        dtype = zero.weight.dtype
+        dtype = zero.largest.dtype
 
         def evaluate(z: list[tf.Tensor]) -> tf.Tensor:
             return tf.cast(objective.losses_around(anchor, tau, z)[0], dtype)
@@ -223,13 +231,20 @@ class ImportanceSampling(Kernel):
             of_block = tf.slice(padded, [tf.cast(block, tf.int32) * size], [size])
             return of_block, averaged(noise(block, size), of_block)
 
-        def add(
-            sums: WeightedSums, block: tuple[tf.Tensor, Sequence[Part]], count: tf.Tensor
-        ) -> WeightedSums:
+        def add(sums: Sums, block: tuple[tf.Tensor, Sequence[Part]], count: tf.Tensor) -> Sums:
             return sums.add(*block, tf.range(size) < count)
 
         sums = fold_blocks(draw, compiled(add, objective), self.samples, size, zero)
-        return sums.averaged(replicas) if self._has_gradients else sums
+        if not self._has_gradients:
+            return sums
+        assert isinstance(sums, WeightedSums)
+        return sums.averaged(replicas)
+
+    def _zero(self, anchor: Sequence[tf.Tensor]) -> Sums:
+        """Returns the sums over no sample."""
+        if self.control_variate:
+            return CentredSums.zero(anchor, widest_dtype([x.dtype for x in anchor]))
+        return WeightedSums.zero(anchor, 3 if self._has_gradients else 2)
 
     @property
     def _has_gradients(self) -> bool:
@@ -255,14 +270,11 @@ class ImportanceSampling(Kernel):
             where(finite, g, z_v.dtype) for g, z_v in zip(gradients, z, strict=True)
         ]
 
-    def _displacement(self, sums: WeightedSums, tau: tf.Tensor) -> list[tf.Tensor]:
+    def _displacement(self, sums: Sums, tau: tf.Tensor) -> list[tf.Tensor]:
         """Returns m - x, flattened."""
         means = sums.means()
         if self._has_gradients:
             return [-self.loss_multiplier * tf.cast(tau, g.dtype) * g for g in means]
-        if self.control_variate:
-            plain = sums.plain_means(self.samples)
-            means = [z - flat for z, flat in zip(means, plain, strict=True)]
         return scaled(tau, means)
 
     def sample(
@@ -296,7 +308,12 @@ class ImportanceSampling(Kernel):
         self, objective: Objective, anchor: Sequence[tf.Tensor], replicas: Replicas = ALONE
     ) -> tf.Tensor:
         drawn = objective.noise_like(anchor)
-        return tf.minimum(block_size(drawn, objective.whole_footprint(replicas)), self.samples)
+        size = tf.minimum(block_size(drawn, objective.whole_footprint(replicas)), self.samples)
+        if self.control_variate or self._has_gradients:
+            # Spread evenly, since all of the last block is evaluated.
+            blocks = (self.samples + size - 1) // size
+            size = (self.samples + blocks - 1) // blocks
+        return size
 
     def _log_weights(self, losses: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         return -self.loss_multiplier * tf.cast(losses, dtype)
@@ -311,32 +328,30 @@ class ImportanceSampling(Kernel):
         return Complement(zero, deviation, zero, (zero, zero))
 
     def _diagnostics(
-        self, sums: WeightedSums, tau: tf.Tensor, dimensions: tf.Tensor
+        self, sums: Sums, tau: tf.Tensor, dimensions: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        log_samples = tf.math.log(tf.cast(self.samples, sums.weight.dtype))
+        log_total = tf.cast(tf.math.log(sums.total), sums.largest.dtype)
+        log_samples = tf.math.log(tf.cast(self.samples, sums.largest.dtype))
         return {
-            "effective_sample_size": tf.math.divide_no_nan(sums.weight[0] ** 2, sums.weight[1]),
-            "local_entropy": log_samples - sums.largest - tf.math.log(sums.weight[0]),
+            "effective_sample_size": sums.effective_sample_size,
+            "local_entropy": log_samples - sums.largest - log_total,
             "standard_error": tf.sqrt(self._variance(sums, tau, dimensions)),
             "non_finite": sums.non_finite,
         }
 
-    def _variance(self, sums: WeightedSums, tau: tf.Tensor, dimensions: tf.Tensor) -> tf.Tensor:
+    def _variance(self, sums: Sums, tau: tf.Tensor, dimensions: tf.Tensor) -> tf.Tensor:
         """Returns the total variance of m: the delta method's, and what that misses."""
+        if isinstance(sums, CentredSums):
+            return tf.cast(tau, tf.float64) * sums.variance()
         variance = sums.delta_variance()
         tau = tf.cast(tau, variance.dtype)
         if self._has_gradients:
             missed = self._missed_variance(sums, sums.sample_variance(self.samples))
             return (self.loss_multiplier * tau) ** 2 * (variance + missed)
         variance += self._missed_variance(sums, tf.cast(dimensions, variance.dtype))
-        if self.control_variate:
-            variance -= sums.shared_variance(self.samples)
-            squares, _ = sums.powers
-            variance -= 2.0 * tf.cast(dimensions, variance.dtype) * squares / self.samples
-            variance = tf.maximum(variance, 0.0)
         return tau * variance
 
-    def _missed_variance(self, sums: WeightedSums, variance: tf.Tensor) -> tf.Tensor:
+    def _missed_variance(self, sums: Sums, variance: tf.Tensor) -> tf.Tensor:
         """Returns what the delta method misses of values whose variance is independent of w."""
         squares, cubes = sums.powers
         return variance * (2.0 * cubes - squares**2)

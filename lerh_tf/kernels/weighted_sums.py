@@ -121,6 +121,16 @@ class WeightedSums(NamedTuple):
         return self.weight[0] > 0.0
 
     @property
+    def total(self) -> tf.Tensor:
+        """The sum of w / exp(largest)."""
+        return self.weight[0]
+
+    @property
+    def effective_sample_size(self) -> tf.Tensor:
+        """(sum w)^2 / sum w^2; 0 without any weight."""
+        return tf.math.divide_no_nan(self.weight[0] ** 2, self.weight[1])
+
+    @property
     def powers(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Sums of the squares and of the cubes of the weights that sum to 1."""
         total = self.weight[0]
@@ -133,27 +143,12 @@ class WeightedSums(NamedTuple):
         """Returns the weighted mean of v, flattened; zero if no sample has a positive weight."""
         return [tf.math.divide_no_nan(m[0], tf.cast(self.weight[0], m.dtype)) for m in self.moment]
 
-    def plain_means(self, samples: int) -> list[tf.Tensor]:
-        """Returns the mean of v over all samples, likewise."""
-        return [tf.where(self.has_weight, m[2] / samples, 0.0) for m in self.moment]
-
     def delta_variance(self) -> tf.Tensor:
         """Returns sum w^2 |v - mean|^2 / (sum w)^2, of the weighted mean."""
         means = self.means()
         cross = self._dot(means, 1)
         total = self.spread[1] - 2.0 * cross + _square(means, cross.dtype) * self.weight[1]
         return tf.math.divide_no_nan(tf.maximum(total, 0.0), self.weight[0] ** 2)
-
-    def shared_variance(self, samples: int) -> tf.Tensor:
-        """Returns sum (2 w v (v - mean) / sum w - v^2 / J) / J.
-
-        That much less than `delta_variance` is the delta method's variance of the weighted mean
-        less the plain one, sum |w (v - mean) / sum w - v / J|^2.
-        """
-        dtype = self.spread[0].dtype
-        weighted = tf.math.divide_no_nan(self.spread[0], self.weight[0])
-        shared = 2.0 * (weighted - _square(self.means(), dtype)) - self.spread[2] / samples
-        return shared / samples
 
     def sample_variance(self, samples: int) -> tf.Tensor:
         """Returns the unbiased variance of v over the samples that count; infinite for one.

@@ -25,10 +25,16 @@ class Result(NamedTuple):
 
 
 class ArrayNoise:
-    """Noise from arrays of shape [samples, *shape], one per variable; beyond them it is 0.5."""
+    """Noise from arrays of shape [samples, *shape], one per variable; beyond them it is 0.5.
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
+    In blocks as large as may be, or spread evenly.
+    """
+
+    def __init__(self, arrays: Sequence[Array], is_spread: bool = False) -> None:
         self._size = size_of_blocks([z.shape[1:] for z in arrays])
+        if is_spread:
+            samples = len(arrays[0])
+            self._size = -(-samples // -(-samples // self._size))
         self._arrays = [
             np.concatenate([z, np.full((-len(z) % self._size, *z.shape[1:]), 0.5, z.dtype)])
             for z in arrays

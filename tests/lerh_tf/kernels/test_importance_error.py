@@ -15,10 +15,13 @@ Loss = Callable[[tf.Tensor], tf.Tensor]
 REPETITIONS = 200
 
 
-def ratio(loss: Loss, samples: int, tau: float, dimensions: int = 60) -> tuple[float, float]:
+def ratio(
+    loss: Loss, samples: int, tau: float, dimensions: int = 60, control_variate: bool = False
+) -> tuple[float, float]:
     """The standard error over the spread of m, and the mean effective sample size."""
     x = [tf.zeros(dimensions, tf.float64)]
-    objective, kernel = LossFunction(lambda v: loss(v[0]), 1), ImportanceSampling(samples)
+    objective = LossFunction(lambda v: loss(v[0]), 1)
+    kernel = ImportanceSampling(samples, control_variate=control_variate)
 
     def one(update: tf.Tensor) -> Any:
         noise = PhiloxNoise(5, update, x)
@@ -63,6 +66,34 @@ def test_it_is_the_spread_where_f_is_flat_in_most_dimensions(name: str) -> None:
     assert effective == pytest.approx(size, rel=0.5)
     # A spread over 200 repetitions in 60 dimensions has a standard error of 1 %.
     assert found == pytest.approx(1.0, abs=0.1)
+
+
+# Where the weights are all but equal differences of their sums would be 100 times too large.
+NEARLY_FLAT = (slope(1e-3), 300, 0.001, 300.0)
+
+
+@pytest.mark.parametrize("name", [*list(FLAT_IN_MOST)[2:], "nearly flat"])
+def test_that_of_the_control_variate_is_the_spread_there(name: str) -> None:
+    loss, samples, tau, size = {**FLAT_IN_MOST, "nearly flat": NEARLY_FLAT}[name]
+    found, effective = ratio(loss, samples, tau, control_variate=True)
+    assert effective == pytest.approx(size, rel=0.5)
+    assert found == pytest.approx(1.0, abs=0.1)
+
+
+def test_it_is_zero_only_where_nothing_moves() -> None:
+    x = [tf.zeros(200, tf.float32)]
+    kernel = ImportanceSampling(1000, control_variate=True)
+
+    def found(steepness: float) -> Any:
+        loss = LossFunction(lambda v: slope(steepness)(v[0]), 1)
+        return kernel(loss, x, tf.constant(1e-6), PhiloxNoise(5, tf.constant(0), x))
+
+    # In float32 too: losses that differ in their seventh digit.
+    errors = [float(found(s).diagnostics["standard_error"]) for s in (1e-2, 1e-3)]
+    assert errors[0] == pytest.approx(10 * errors[1], rel=0.05)
+    assert errors[1] > 0.0
+    assert float(found(0.0).diagnostics["standard_error"]) == 0.0
+    np.testing.assert_array_equal(found(0.0).displacement[0], 0.0)
 
 
 def test_the_delta_method_alone_is_too_small_there(monkeypatch: pytest.MonkeyPatch) -> None:
