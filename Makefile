@@ -40,7 +40,8 @@ help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 # What `make check` tests: one step against the oracles or by hand, for each part.
-CORE := tests/test_arrows.py tests/lerh_tf/exact/test_subspace.py tests/lerh_tf/loss/test_objective.py \
+CORE := tests/test_arrows.py tests/docs/test_check_numbers.py \
+    tests/lerh_tf/exact/test_subspace.py tests/lerh_tf/loss/test_objective.py \
     $(addprefix tests/lerh_tf/, test_checks.py test_noise.py test_schedules.py) \
     tests/lerh_tf/kernels/test_against_oracles.py \
     tests/lerh_tf/optimizers/test_local_entropy.py::test_the_next_weights_are_the_mean \

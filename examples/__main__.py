@@ -10,7 +10,10 @@ from reproduce.environment import DEFAULT_THREADS
 
 app = App(
     name="python -m examples",
-    help="Shows on MNIST what the library can do beyond the paper; prints Markdown.",
+    help=(
+        "Shows on MNIST what the library can do beyond the paper; prints Markdown, committed as "
+        "docs/measured/COMMAND.md."
+    ),
     help_format="plaintext",
     version_flags=[],
 )

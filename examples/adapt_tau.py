@@ -16,7 +16,7 @@ METHOD = LocalEntropyByImportanceSampling()
 
 
 def report(data: "Mnist", seed: int, targets: tuple[float, ...], updates: int) -> str:
-    """Returns a Markdown table: accuracy, tau and ESS with tau fixed and for each target.
+    """Returns a Markdown page: accuracy, tau and ESS with tau fixed and for each target.
 
     Args:
         data: MNIST.
@@ -26,6 +26,8 @@ def report(data: "Mnist", seed: int, targets: tuple[float, ...], updates: int) -
     """
     at = [u for u in TABLE1.training.tabulated if u < updates] + [updates]
     lines = [
+        f"# Table 1's importance sampling with tau fixed and by `AdaptTau`, seed {seed}",
+        "",
         "| tau | | " + " | ".join(map(str, at)) + " |",
         "|---|---|" + "---|" * len(at),
     ]

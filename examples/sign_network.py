@@ -81,12 +81,14 @@ def gradient_free(settings: SignNetwork, seed: int) -> LocalEntropy:
 
 
 def report(settings: SignNetwork, data: "Mnist", seed: int) -> str:
-    """Returns the settings and a Markdown table of test accuracies."""
+    """Returns a Markdown page: the settings and a table of test accuracies."""
     at = measured_at(settings)
     ours = run(settings, data, seed, gradient_free(settings, seed))
     sgd = run(settings, data, seed, keras.optimizers.SGD(settings.tau))
     ess = [f"{update['effective_sample_size']:.0f}" for update in ours.diagnostics]
     lines = [
+        "# A network of signs, trained on the 0-1 loss",
+        "",
         ", ".join(f"{name} {value:g}" for name, value in asdict(settings).items())
         + f", seed {seed}",
         "",

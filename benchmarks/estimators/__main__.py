@@ -20,6 +20,8 @@ app = App(
 def estimators(*, options: Making = Making()) -> int:
     """Compare the estimators of the mean, train with accurate means, and print what they show.
 
+    It is written to estimators.md in the output folder, too, committed in docs/measured.
+
     Args:
         options: Those of `reproduce all`.
     """

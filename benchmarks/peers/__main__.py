@@ -60,7 +60,8 @@ def peers(
         synthetic: Take random images, not MNIST.
         threads: Processors that a system may use. [default: 2]
         repeats: Timed updates of each system in the race. [default: 9; with --quick: 2]
-        output: Folder of measurements and tables. [default: results/peers; --quick: its own]
+        output: Folder of measurements and tables; race.md is committed in docs/measured.
+            [default: results/peers; --quick: its own]
         figures_dir: Folder of the figures. [default: figures; with --output or --quick: in it]
         data_dir: Folder of the prepared MNIST. [default: TFDS_DATA_DIR, else the cache folder]
     """

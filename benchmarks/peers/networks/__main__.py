@@ -18,6 +18,7 @@ from reproduce.environment import describe
 from reproduce.storage import write
 
 _OUTPUT = Path("results/peers/networks.md")
+_TITLE = "# Weight updates on other networks, side by side"
 _BUDGET = "SGLD and importance sampling: J = 100; heat regularization: J = 10, M = 10; tau = 0.01."
 _LIBRARIES = ("tensorflow", "keras", "torch", "jax", "numpy")
 
@@ -38,7 +39,8 @@ def networks(
         networks: Which: wide, convolutional, attention. [default: all]
         threads: Processors that a system may use. [default: 2]
         repeats: Timed updates of each system. [default: 7]
-        output: File of the tables. [default: results/peers/networks.md]
+        output: File of the tables, committed as docs/measured/networks.md.
+            [default: results/peers/networks.md]
     """
     chosen = networks or list(SHAPES)
     try:
@@ -50,7 +52,7 @@ def networks(
     except ValueError as error:
         raise UsageError(str(error)) from error
     parts = [section(network, race(network, threads, repeats, _say)) for network in chosen]
-    text = "\n\n".join([*parts, notes(threads, repeats)]) + "\n"
+    text = "\n\n".join([_TITLE, *parts, notes(threads, repeats)]) + "\n"
     print(text)
     write(output, text.encode(), output.with_name(f"{output.name}.part"))
     _say(f"wrote {output}")

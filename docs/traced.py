@@ -1,0 +1,227 @@
+"""The measured numbers in the pages' sentences: of which cells of which record each is made."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from docs.records import VALUE, Record
+
+RACE = "docs/measured/race.md"
+NETWORKS = "docs/measured/networks.md"
+ESTIMATORS = "docs/measured/estimators.md"
+TWO_THREADS = "docs/measured/estimators-two-threads.md"
+ADAPT_TAU = "docs/measured/adapt-tau.md"
+SIGN_NETWORK = "docs/measured/sign-network.md"
+SIGN_SETTINGS = "docs/measured/sign-network-settings.md"
+TIMINGS = "reproduce/reference/timings.csv"
+
+# Rows and headings of the records.
+BY_HAND = "PyTorch, hand-written"
+WIDE, CONVOLUTIONAL = "784-1024-1024-10", "28 x 28 images"
+SGLD, IS, HR = "SGLD (Algorithm 3)", "importance sampling (Algorithm 4)", "heat regularization"
+TORCH = ("PyTorch, loop", "PyTorch, vmap")
+PRINTED, CONTROLLED = "importance sampling", "importance sampling, control variate"
+GRADIENTS = "importance sampling, gradients"
+CHAIN, CONTROLLED_CHAIN = "SGLD as printed, from x", "SGLD as printed, control variate"
+RELATIVE_CHAIN = "SGLD, step sizes tau / 5, control variate"
+DEFAULT = "30 gradients, the default"
+BOTH = ("Algorithm 1, tau 0.01, 1000 gradients", "Algorithm 2, tau 0.01, relative error 0.1")
+
+
+class Source(NamedTuple):
+    """Where the numbers of a piece of a sentence are from.
+
+    Attributes:
+        record: The file.
+        values: All numbers of the piece, in its order, by the record.
+    """
+
+    record: str
+    values: Callable[[Record], Iterable[float]]
+
+
+def span(values: Iterable[float]) -> tuple[float, float]:
+    """Returns the least and the most."""
+    found = list(values)
+    return min(found), max(found)
+
+
+def raced(record: Record, *systems: str, column: str = "x lerh_tf") -> list[float]:
+    """Returns what systems took in the race, for each algorithm that they were in."""
+    return [row.number(column) for system in systems for row in record.chosen(system)]
+
+
+def floors(record: Record) -> list[list[float]]:
+    """Returns seconds for noise and for products, and the update over their sum, by algorithm."""
+    notes = record.notes("- Floor of ")
+    return [[float(number[0]) for number in VALUE.finditer(note)] for note in notes]
+
+
+def shares(record: Record, part: int) -> list[float]:
+    """Returns per cent of an update that are noise (0), or products (1), by algorithm."""
+    updates = raced(record, "lerh_tf", column="median s")
+    return [100.0 * own[part] / whole for own, whole in zip(floors(record), updates, strict=True)]
+
+
+def fastest(record: Record, network: str, algorithm: str, *systems: str) -> float:
+    """Returns what the fastest of some systems takes on another network, over this library's."""
+    found = [row for name in systems for row in record.chosen(name, under=network)]
+    return min(row.number("x lerh_tf") for row in found if algorithm in row.place)
+
+
+def errors(record: Record, estimator: str, evaluations: str = "", tau: str = "0.01") -> list[float]:
+    """Returns errors of an estimator, at one budget or all, at one tau or, where empty, all."""
+    names = (estimator, evaluations) if evaluations else (estimator,)
+    return [
+        row.number(place)
+        for row in record.chosen(*names, under="## Error of m")
+        for place in row.cells
+        if place.endswith(f", {tau}" if tau else place) and ", " in place
+    ]
+
+
+def ratios(over: Iterable[float], under: Iterable[float]) -> tuple[float, float]:
+    """Returns the least and the most of quotients, made one by one."""
+    return span(one / other for one, other in zip(over, under, strict=True))
+
+
+def thousandths(record: Record) -> tuple[float, float]:
+    """Returns the error of 100 gradients over that of 1000 losses as printed."""
+    return ratios(errors(record, GRADIENTS, "100"), errors(record, PRINTED, "1000"))
+
+
+def chains_apart(record: Record) -> tuple[float, float]:
+    """Returns how far apart two chains end at tau = 1.5."""
+    found = record.chosen(under="## How converged")
+    return span(row.number("chains apart") for row in found if row.cells["tau"] == "1.5")
+
+
+def cost(name: str) -> Callable[[Record], list[float]]:
+    """Returns what reads the cost of a weight update, over SGD's."""
+    return lambda record: [record.number(name, column="over SGD's")]
+
+
+def trained(record: Record, column: str, *names: str) -> list[float]:
+    """Returns numbers of trainings with accurate means."""
+    return [record.number(name, column=column, under="## Training") for name in names]
+
+
+def seeds(record: Record) -> set[float]:
+    """Returns how many seeds the trainings with accurate means had: one number, if all agree."""
+    return {row.number("seeds") for row in record.chosen(under="## Training")}
+
+
+def computing(record: Record) -> list[float]:
+    """Returns the hours that all runs of seed 0 took together."""
+    own = {row.cells["run"] for row in record.beside("runs.csv").rows if row.cells["seed"] == "0"}
+    return [sum(row.number("seconds") for row in record.rows if row.cells["run"] in own) / 3600.0]
+
+
+def adapted(record: Record, row: str, column: str) -> list[float]:
+    """Returns what `AdaptTau(0.5)` gave, and tau fixed."""
+    return [record.number(name, row, column=column) for name in ("`AdaptTau(0.5)`", "fixed")]
+
+
+TRACED: Mapping[str, Mapping[str, Source]] = {
+    "README.md": {
+        "0.063 to 0.093 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
+        "11.1 to 18.5 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
+        "0.33 to 0.37 of": Source(ESTIMATORS, lambda r: span(errors(r, GRADIENTS, "30"))),
+        "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
+    },
+    "docs/speed.md": {
+        "0.0930 s by SGLD, 0.0634 s by importance sampling and 0.0915 s": Source(
+            RACE, lambda r: raced(r, "lerh_tf", column="median s")
+        ),
+        "18.5, 14.4 and 11.1 times": Source(RACE, lambda r: raced(r, BY_HAND)),
+        "15.4, 21.0 and 16.4 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
+        "22.0, 34.9 and 75.8 times": Source(
+            RACE, lambda r: raced(r, "BlackJAX sgld", "posteriors sgld", "evosax SimpleES")
+        ),
+        "35 % (SGLD) to 53 %": Source(RACE, lambda r: span(shares(r, 0))),
+        "3 to 5 %": Source(RACE, lambda r: span(shares(r, 1))),
+        "within 2.5 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
+        "1.74 (JAX, SGLD), 1.13 (PyTorch, importance sampling) and 6.15 times": Source(
+            NETWORKS,
+            lambda r: [
+                fastest(r, WIDE, SGLD, "JAX", "PyTorch"),
+                fastest(r, WIDE, IS, "JAX", *TORCH),
+                fastest(r, WIDE, HR, "JAX", *TORCH),
+            ],
+        ),
+        "PyTorch 2.33, 1.26 and 1.38 times": Source(
+            NETWORKS,
+            lambda r: [
+                fastest(r, CONVOLUTIONAL, SGLD, "PyTorch"),
+                fastest(r, CONVOLUTIONAL, IS, *TORCH),
+                fastest(r, CONVOLUTIONAL, HR, *TORCH),
+            ],
+        ),
+        "0.23 and 0.29 times": Source(
+            NETWORKS,
+            lambda r: [
+                fastest(r, WIDE, IS, "lerh_tf, control variate"),
+                fastest(r, WIDE, IS, "lerh_tf, gradients"),
+            ],
+        ),
+    },
+    "docs/estimators.md": {
+        "trainings of 5 seeds": Source(ESTIMATORS, seeds),
+        "0.05 times": Source(
+            ESTIMATORS,
+            lambda r: ratios(errors(r, GRADIENTS, "100"), errors(r, CONTROLLED, "1000"))[1:],
+        ),
+        "0.002 to 0.004 times": Source(ESTIMATORS, thousandths),
+        "14 to 25 times": Source(
+            ESTIMATORS, lambda r: ratios(errors(r, PRINTED), errors(r, CONTROLLED))
+        ),
+        "is 340 to 1600 steps": Source(ESTIMATORS, lambda r: span(errors(r, CHAIN))),
+        "is 0.33 to 0.78 of": Source(ESTIMATORS, lambda r: span(errors(r, CONTROLLED_CHAIN))),
+        "to 0.43 to 0.50 of": Source(
+            ESTIMATORS, lambda r: span(errors(r, RELATIVE_CHAIN, "1000", "0.1"))
+        ),
+        "0.41 to 0.51 of": Source(
+            ESTIMATORS, lambda r: span(errors(r, "Robbins-Monro as in the paper", "900", ""))
+        ),
+        "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
+        "to 0.17 to 0.22 of": Source(
+            ESTIMATORS, lambda r: span(errors(r, "Robbins-Monro, averaging", "3600", "1.5"))
+        ),
+        "default, cost 4.2 of": Source(ESTIMATORS, cost(DEFAULT)),
+        "losses 45.7": Source(ESTIMATORS, cost("importance sampling, 1000 losses")),
+        "gradients cost 3.0": Source(TWO_THREADS, cost(DEFAULT)),
+        "to 0.07 and 0.09 of": Source(ESTIMATORS, lambda r: trained(r, "relative error", *BOTH)),
+        "of 0.786 and 0.778": Source(ESTIMATORS, lambda r: trained(r, "500", *BOTH)),
+        "to 0.855": Source(ESTIMATORS, lambda r: trained(r, "500", "SGD, learning rate 0.01")),
+        "that 5 seeds": Source(ESTIMATORS, seeds),
+    },
+    "docs/choosing.md": {
+        "cost 4.2 of": Source(ESTIMATORS, cost(DEFAULT)),
+        "that 5 seeds": Source(ESTIMATORS, seeds),
+    },
+    "docs/limits.md": {
+        "from 4.2": Source(ESTIMATORS, cost(DEFAULT)),
+        "to 45.7": Source(ESTIMATORS, cost("importance sampling, 1000 losses")),
+        "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
+        "0.002 to 0.004 of": Source(ESTIMATORS, thousandths),
+    },
+    "docs/paper.md": {"in 1 hour": Source(TIMINGS, computing)},
+    "docs/callbacks.md": {
+        "a tau of 0.099, where the paper's is 0.01.": Source(
+            ADAPT_TAU, lambda r: adapted(r, "tau", "500")
+        ),
+        "of 0.581 against 0.462": Source(ADAPT_TAU, lambda r: adapted(r, "accuracy", "100")),
+        "with 0.769 against 0.779": Source(ADAPT_TAU, lambda r: adapted(r, "accuracy", "500")),
+        "of 0.127 to 0.897": Source(
+            SIGN_NETWORK,
+            lambda r: [r.number("`ImportanceSampling`", column=column) for column in ("1", "500")],
+        ),
+        "at 0.103": Source(SIGN_NETWORK, lambda r: [r.number("SGD", column="500")]),
+        "0.829 against 0.543 to 0.610": Source(
+            SIGN_SETTINGS,
+            lambda r: [
+                r.number("50", "0.01", column="accuracy"),
+                *span(row.number("accuracy") for row in r.chosen("200")),
+            ],
+        ),
+    },
+}
