@@ -76,6 +76,7 @@ def run(
         minibatches and repetitions; and the estimators' seconds.
     """
     from benchmarks.estimators import problem
+    from benchmarks.estimators.other_noise import NOISES
 
     mnist = data()
     weights = problem.weights_after(mnist, _SEED, updates, accuracy.trained_with)
@@ -94,7 +95,7 @@ def run(
             references[algorithm].append(found)
         for each in accuracy.estimators:
             mean = means[each.algorithm]
-            estimate = problem.estimator(each.kernel, _SEED)
+            estimate = problem.estimator(each.kernel, _SEED, NOISES[each.noise])
             # The first call compiles.
             estimate(weights, batch, tau, 0)
             for repetition in range(1, accuracy.repetitions + 1):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from benchmarks.estimators.other_noise import MakesNoise
 from lerh_tf import ImportanceSampling, Kernel, LocalEntropy, PhiloxNoise
 from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.base import Estimate
@@ -76,7 +77,7 @@ Estimator = Callable[[Sequence[tf.Tensor], Batch, float, int], Estimated]
 
 
 @functools.cache
-def estimator(kernel: Kernel, seed: int) -> Estimator:
+def estimator(kernel: Kernel, seed: int, noise_of: MakesNoise = PhiloxNoise) -> Estimator:
     """Returns what takes (weights, minibatch, tau, position of the noise) to m - x, flattened.
 
     A chain that goes on from where it was starts at a draw of N(x, tau I), and what that start
@@ -88,7 +89,7 @@ def estimator(kernel: Kernel, seed: int) -> Estimator:
         objective = ReplayedLoss.of_function(lambda w: loss(w, batch), weights)
         subspace = find_subspace(objective, [w.shape for w in weights])
         assert subspace is not None
-        noise = functools.partial(PhiloxNoise, seed, position)
+        noise = functools.partial(noise_of, seed, position)
         if not kernel.has_chain:
             found = estimate_in_subspace(kernel, subspace, weights, tau, noise)
             return found.displacement, found.diagnostics

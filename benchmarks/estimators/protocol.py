@@ -20,6 +20,9 @@ from reproduce.protocols import (
 
 ALGORITHMS = ("Algorithm 1", "Algorithm 2")
 
+NET = 64
+"""Samples of a net of points, a power of two; no more than fit into a block."""
+
 
 @dataclass(frozen=True)
 class Estimator:
@@ -30,17 +33,20 @@ class Estimator:
         algorithm: Whose mean it estimates, one of `ALGORITHMS`.
         evaluations: Losses or gradients per weight update.
         kernel: What estimates.
+        noise: Which noise it draws, one of `other_noise.NOISES`.
     """
 
     name: str
     algorithm: str
     evaluations: int
     kernel: Kernel
+    noise: str = "independent"
 
     @property
     def label(self) -> str:
         """What records know it by."""
-        return f"{self.name}, {self.evaluations}"
+        noise = "" if self.noise == "independent" else f", {self.noise}"
+        return f"{self.name}, {self.evaluations}{noise}"
 
 
 def _local_entropy(name: str, samples: tuple[int, ...], make: Any) -> list[Estimator]:
@@ -64,12 +70,12 @@ ESTIMATORS: tuple[Estimator, ...] = (
     *_local_entropy("importance sampling", (10, 100, 1000), ImportanceSampling),
     *_local_entropy(
         "importance sampling, control variate",
-        (10, 100, 1000),
+        (10, NET, 100, 1000),
         lambda J: ImportanceSampling(J, control_variate=True),
     ),
     *_local_entropy(
         "importance sampling, gradients",
-        (10, 30, 100, 300, 1000),
+        (10, 30, NET, 100, 300, 1000),
         lambda J: ImportanceSampling(J, estimator="gradients"),
     ),
     *_local_entropy("SGLD as printed, from x", (100, 1000), lambda J: _printed(J, False)),
@@ -84,7 +90,29 @@ ESTIMATORS: tuple[Estimator, ...] = (
 )
 """Every estimator at every budget."""
 
-QUICK_ESTIMATORS = (ESTIMATORS[0], ESTIMATORS[3], ESTIMATORS[6], ESTIMATORS[-5])
+OTHER_NOISE: tuple[Estimator, ...] = (
+    *(
+        Estimator(f"importance sampling, {name}", ALGORITHMS[0], NET, kernel, noise)
+        for name, kernel in (
+            ("gradients", ImportanceSampling(NET, estimator="gradients")),
+            ("control variate", ImportanceSampling(NET, control_variate=True)),
+        )
+        for noise in ("antithetic pairs", "scrambled Sobol points")
+    ),
+    *(
+        Estimator(
+            "Robbins-Monro, averaging",
+            ALGORITHMS[1],
+            900,
+            RobbinsMonro(30, 30, step_sizes=AVERAGING),
+            noise,
+        )
+        for noise in ("antithetic pairs", "common random numbers")
+    ),
+)
+"""What was tried to take more of the noise off."""
+
+QUICK_ESTIMATORS = (ESTIMATORS[0], ESTIMATORS[3], ESTIMATORS[7], ESTIMATORS[-5])
 
 
 @dataclass(frozen=True)
@@ -119,7 +147,7 @@ class Accuracy:
     @property
     def estimators(self) -> tuple[Estimator, ...]:
         """What is compared."""
-        return QUICK_ESTIMATORS if self.quick else ESTIMATORS
+        return (*QUICK_ESTIMATORS, OTHER_NOISE[1]) if self.quick else (*ESTIMATORS, *OTHER_NOISE)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from reproduce.summary import centre, spread
 
 _MISSING = "-"
 _EXPLODED = 1e3
+_COST = ("ms", "over SGD's")
 
 
 def render(
@@ -42,7 +43,8 @@ def render(
         "# Estimators of the mean",
         *([] if protocol is PROTOCOL else ["**A budget for a first look.**"]),
         _references(measured),
-        _errors(frame),
+        _errors(frame[frame.noise == "independent"] if len(frame) else frame),
+        _other_noise(frame),
         _bias(store, protocol),
         _costs(store, protocol),
         _training(store, protocol.training, seeds),
@@ -52,7 +54,7 @@ def render(
     stem = f"estimators{suffix}"
     written = tables.write(text, frame, output / stem)
     if not frame.empty:
-        written += figure.draw(frame, figures / stem)
+        written += figure.draw(frame[frame.noise == "independent"], figures / stem)
     return text, written
 
 
@@ -81,6 +83,7 @@ def error_frame(
                 {
                     "estimator": each.name,
                     "evaluations": each.evaluations,
+                    "noise": each.noise,
                     "after": updates,
                     "tau": tau,
                     "error": float(np.sqrt(np.mean(np.square(errors)))),
@@ -144,6 +147,31 @@ def _errors(frame: pd.DataFrame) -> str:
     )
 
 
+def _other_noise(frame: pd.DataFrame) -> str:
+    """Errors under other noise over those under independent noise, where both were measured."""
+    if frame.empty:
+        return ""
+    keys = ["estimator", "evaluations", "after", "tau"]
+    plain = frame[frame.noise == "independent"].set_index(keys)
+    other = frame[frame.noise != "independent"]
+    lines = []
+    for (name, evaluations, noise), group in other.groupby([*keys[:2], "noise"], sort=False):
+        own = group.set_index(keys).error
+        ratios = (own / plain.error.reindex(own.index)).groupby("tau").median()
+        cells = [f"{one:.2f}" if one == one else _MISSING for one in ratios]
+        lines.append([f"{name}, {noise}", evaluations, *cells])
+    taus = sorted(set(other.tau))
+    table = pd.DataFrame(lines, columns=["estimator", "evaluations", *(f"{t:g}" for t in taus)])
+    return "\n\n".join(
+        [
+            "## Other noise",
+            table.to_markdown(index=False, disable_numparse=True),
+            "The error of m over that with independent noise at the same tau, the median over the "
+            "weights: below 1 the other noise pays.",
+        ]
+    )
+
+
 def _bias(store: Store, protocol: Protocol) -> str:
     setup = protocol.bias
     shown: dict[tuple[str, float, float], Record] = {}
@@ -177,24 +205,36 @@ def _bias_cell(found: Mapping[str, float]) -> str:
 
 
 def _costs(store: Store, protocol: Protocol) -> str:
-    timings = [
-        store.timings(record.run) or {}
+    by_threads = {
+        record.run.configuration["execution"]["threads"]: timings["updates"]
         for record in store.scan(costs.NAME)
         if record.run.configuration["turns"] == protocol.turns
-    ]
-    seconds = next((one["updates"] for one in timings if "updates" in one), None)
-    if seconds is None:
+        and "updates" in (timings := store.timings(record.run) or {})
+    }
+    if not by_threads:
         return ""
     lines = [
-        [name, f"{1e3 * seconds[name]:.1f}", f"{seconds[name] / seconds[costs.SGD]:.1f}"]
+        [
+            name,
+            *(
+                cell
+                for _, seconds in sorted(by_threads.items())
+                for cell in (
+                    f"{1e3 * seconds[name]:.1f}",
+                    f"{seconds[name] / seconds[costs.SGD]:.1f}",
+                )
+            ),
+        ]
         for name in costs.METHODS
     ]
-    table = pd.DataFrame(lines, columns=["", "ms", "over SGD's"])
+    columns = [f"{head}, {threads} threads" for threads in sorted(by_threads) for head in _COST]
+    table = pd.DataFrame(lines, columns=["", *columns])
     return "\n\n".join(
         [
             "## Cost of a weight update",
             table.to_markdown(index=False, disable_numparse=True),
-            "Medians, Keras's train step included, all of them in turns in one process.",
+            f"Medians of {protocol.turns} turns, Keras's train step included, all of them in turns "
+            "in one process per number of threads.",
         ]
     )
 
@@ -211,8 +251,8 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
                 f"{centre(values):.3f} ± {spread(values) or 0.0:.3f}" if values else _MISSING
                 for values in (row.at(update) for update in columns)
             ]
-            lines.append([row.name, *cells, _relative_error(own), _moves(own), len(row.curves)])
-    header = ["", *map(str, columns), "relative error", "moves", "seeds"]
+            lines.append([row.name, *cells, _error_over_step(own), _moves(own), len(row.curves)])
+    header = ["", *map(str, columns), "error / step", "moves", "seeds"]
     table = pd.DataFrame(lines, columns=header)
     if not any(line[-1] for line in lines):
         return ""
@@ -220,9 +260,11 @@ def _training(store: Store, protocol: Panels, seeds: Sequence[int]) -> str:
         [
             "## Training with accurate means: held-out accuracy after N weight updates",
             table.to_markdown(index=False, disable_numparse=True),
-            "Mean ± standard deviation over seeds, on Table 1's protocol. Relative error: the "
-            "estimate's own standard error over its step, the median along the training, without "
-            "bias. Moves of Algorithm 5, the median, of at most so many.",
+            "Mean ± standard deviation over seeds, on Table 1's protocol. Error / step: the "
+            "estimate's own standard error over its own, noisy step, the median along the "
+            "training, without bias: near 1 or above it says only that most of the step is noise. "
+            "How far from the mean such a step ends stands under the errors of m. Moves of "
+            "Algorithm 5, the median, of at most so many.",
         ]
     )
 
@@ -232,7 +274,7 @@ def _of(records: Sequence[Record], protocol: Panels, title: str, name: str) -> l
     return [one for one in records if one.run.settings == settings]
 
 
-def _relative_error(records: Sequence[Record]) -> str:
+def _error_over_step(records: Sequence[Record]) -> str:
     ratios = [
         error / step
         for record in records

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from scipy.special import ndtr
 
-from benchmarks.estimators import accuracy, landscapes, problem, report
+from benchmarks.estimators import accuracy, landscapes, other_noise, problem, report
 from benchmarks.estimators.protocol import (
-    ESTIMATORS,
     PROTOCOL,
     QUICK,
     Accuracy,
@@ -55,13 +55,20 @@ def test_report_shows_references_errors_bias_and_training(store: Store, tmp_path
         *("estimators-quick.md", "estimators-quick.csv"),
         *("estimators-quick.png", "estimators-quick.pdf", "estimators-quick.csv"),
     ]
-    for heading in ("references", "Error of m", "Bias and standard deviation", "Training with"):
+    for heading in (
+        "references",
+        "Error of m",
+        "Other noise",
+        "Bias and standard deviation",
+        "Training with",
+    ):
         assert heading in text
     assert "| 0.550 ± 0.071 |" in text
     frame = pd.read_csv(written[1])
     assert list(frame.estimator) == [each.name for each in TINY.accuracy.estimators]
     assert (frame.error > 0).all()
     assert (frame.seconds > 0).all()
+    assert "importance sampling, gradients, scrambled Sobol points" in text
 
 
 def test_report_without_records_is_a_heading(tmp_path: Path) -> None:
@@ -87,9 +94,9 @@ def test_records_of_other_settings_are_left_out(store: Store) -> None:
 
 
 def test_labels_are_distinct_and_quick_ones_are_among_them() -> None:
-    labels = [each.label for each in ESTIMATORS]
+    labels = [each.label for each in PROTOCOL.accuracy.estimators]
     assert len(set(labels)) == len(labels)
-    assert set(QUICK.accuracy.estimators) <= set(ESTIMATORS)
+    assert set(QUICK.accuracy.estimators) <= set(PROTOCOL.accuracy.estimators)
 
 
 def test_the_comparison_s_loss_is_the_network_s() -> None:
@@ -133,3 +140,24 @@ def test_a_reference_says_how_it_was_made(store: Store) -> None:
     }
     assert second[0].keys() == {"starts_apart", "step"}
     assert record.run.case == "after-1-tau-0.01"
+
+
+def test_other_noise_has_the_law_of_each_sample_alone() -> None:
+    like, where = [tf.zeros([3]), tf.zeros([2, 2])], tf.constant(5, tf.int64)
+    drawn = {
+        name: [z.numpy() for z in make(0, where, like)(tf.constant(1, tf.int64), 64)]
+        for name, make in other_noise.NOISES.items()
+    }
+    for name, (a, b) in drawn.items():
+        assert (a.shape, b.shape) == ((64, 3), (64, 2, 2)), name
+        numbers = np.concatenate([a.ravel(), b.ravel()])
+        # Of a pair, one square.
+        squares = numbers.size // (2 if name == "antithetic pairs" else 1)
+        assert abs(numbers.mean()) < 3.1 / np.sqrt(numbers.size)
+        assert abs(np.mean(numbers**2) - 1.0) < 3.1 * np.sqrt(2.0 / squares)
+    (pairs, _), (net, _) = drawn["antithetic pairs"], drawn["scrambled Sobol points"]
+    np.testing.assert_array_equal(pairs[:32], -pairs[32:])
+    # One point in each of 64 intervals of equal probability.
+    assert sorted(np.floor(64 * ndtr(net[:, 0]))) == list(range(64))
+    first = PhiloxNoise(0, where, like)(tf.constant(0, tf.int64), 64)
+    np.testing.assert_array_equal(drawn["common random numbers"][0], first[0])
