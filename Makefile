@@ -32,7 +32,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 readings estimators figures report report-check verify reference benchmark peers networks map \
+    section61 readings estimators figures report report-check verify reference benchmark peers networks scaling map \
     test check docs docs-check venv dist clean stale
 
 help: ## Print this list.
@@ -94,6 +94,9 @@ benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers
 	$(PEERS)/bin/python -m benchmarks.peers $(if $(QUICK),--quick) $(ARGS)
+
+scaling: $(INSTALLED) ## Time weight updates on one and two replicas, and model a thousand.
+	$(RUN) -m benchmarks.scaling $(if $(QUICK),--quick) $(ARGS)
 
 networks: ## Race them on networks that are not the paper's, in .venv-peers.
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers

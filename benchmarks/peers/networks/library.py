@@ -71,7 +71,8 @@ def _wide() -> keras.Model:
     return keras.Sequential([keras.Input((PIXELS,)), *hidden, layers.Dense(CLASSES)])
 
 
-def _convolutional() -> keras.Model:
+def convolutional() -> keras.Model:
+    """Returns the convolutional network, with weights of Keras's."""
     pairs = [
         layer
         for filters in (8, 16)
@@ -93,6 +94,6 @@ def _attention() -> keras.Model:
 
 _MAKERS: Mapping[str, Callable[[], keras.Model]] = {
     "wide": _wide,
-    "convolutional": _convolutional,
+    "convolutional": convolutional,
     "attention": _attention,
 }

@@ -1,0 +1,1 @@
+"""How the weight updates of replicas scale, and how the mean's error falls with their samples."""

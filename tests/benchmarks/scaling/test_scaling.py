@@ -1,0 +1,77 @@
+"""The model of many replicas by hand, what replicas exchange, and the command's tables."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.scaling import report
+from benchmarks.scaling.cases import CASES, QUICK, Case, Costs
+from benchmarks.scaling.measured import Measured, measure
+
+ROOT = Path(__file__).resolve().parents[3]
+COSTS = Costs(alone=10.0, shared=8.0, repeated=1.0, bytes=3_000_000, exchanges=2)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "seconds"),
+    [
+        (1, 10.0),
+        # 2 that nothing shares, 1 again; of 3 MB half twice at 1 MB/s; 2 exchanges of 2 steps.
+        (2, 2 + 8 / 2 + 1 + 3.0 + 0.4),
+        (4, 2 + 8 / 4 + 1 + 4.5 + 1.2),
+    ],
+)
+def test_seconds_on_replicas(replicas: int, seconds: float) -> None:
+    assert COSTS.seconds(replicas, 1e6, 0.1) == pytest.approx(seconds)
+
+
+def test_model_tells_where_it_ends() -> None:
+    found = [Measured(CASES[0], [10.0], [6.0], COSTS)]
+    (row,) = report.model(found, 1e6, 0.1).to_dict("records")
+    # 3.4 s of 10.4 at two replicas, 5.7 s of 10.7 at four.
+    assert row["exchange is half from"] == "4"
+    assert row["L = 2"] == f"{10 / 2 / 10.4:.2f}"
+    (measured,) = report.measurements(found).to_dict("records")
+    assert measured["efficiency"] == f"{10 / 12:.2f}"
+    assert measured["model's s, L = 2"] == "7.000"
+
+
+def test_two_replicas_are_timed_and_what_they_send_is_counted() -> None:
+    (batch,) = [case for case in QUICK if case.parallel == "batch"]
+    (found,) = measure([batch], rounds=1, say=lambda _: None)
+    assert len(found.one) == len(found.two) == 1
+    assert min(*found.one, *found.two, found.costs.repeated) > 0.0
+    # The rows that span the subspace, the losses of 20 samples, and little else.
+    rows = batch.rows // 2 * 784 * 4
+    assert rows < found.costs.bytes - 20 * 4 < rows + 1000
+    assert found.costs.shared <= found.costs.alone
+
+
+def test_half_of_what_is_shared() -> None:
+    assert Case("dense", "samples", 10, 4).smaller == Case("dense", "samples", 5, 4)
+    assert Case("dense", "batch", 10, 4).smaller == Case("dense", "batch", 10, 2)
+
+
+def test_figure(tmp_path: Path) -> None:
+    found = [Measured(case, [10.0], [6.0], COSTS) for case in CASES]
+    error = {"importance sampling": [2.0, 1.0], "gradients": [0.2, 0.1]}
+    written = report.draw(found, error, (10, 100), (np.inf, 0.0), tmp_path / "scaling")
+    assert [path.name for path in written] == ["scaling.png", "scaling.pdf"]
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("--rounds=0", "`rounds` must be a positive integer"),
+        ("--bandwidth=-1", "`bandwidth` must be positive"),
+        ("--latency=nan", "`latency` must be positive"),
+    ],
+)
+def test_bad_arguments_are_refused(word: str, message: str) -> None:
+    command = [sys.executable, "-m", "benchmarks.scaling", word]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert message in done.stderr
