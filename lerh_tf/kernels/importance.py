@@ -159,8 +159,12 @@ class ImportanceSampling(Kernel):
             sums = self._summed_over_parts(*problem, zero, replicas)
         else:
             sums = self._summed(*problem, zero, replicas)
+        variance = self._variance(sums, tau, objective.dimensions(anchor))
+        if replicas.split == "batch" and isinstance(sums, WeightedSums) and self._has_gradients:
+            # Of the whole a bound: a mean varies no more than, on average, what it is made of.
+            sums, (variance,) = sums.averaged(replicas), replicas.mean([variance])
         displacement = map(tf.reshape, self._displacement(sums, tau), map(tf.shape, anchor))
-        diagnostics = self._diagnostics(sums, tau, objective.dimensions(anchor))
+        diagnostics = self._diagnostics(sums, variance)
         complement = self._complement(diagnostics["effective_sample_size"], tau)
         return Estimate(list(displacement), [], diagnostics, sums.has_weight, complement)
 
@@ -202,8 +206,8 @@ class ImportanceSampling(Kernel):
     ) -> Sums:
         """Returns the sums where f is the mean of the replicas' losses, each of its own rows.
 
-        J losses travel, and gradients where they are summed. The noise is drawn twice, since no
-        replica knows a weight before all have evaluated all samples.
+        J losses travel; sums of gradients are of this replica's own. The noise is drawn twice,
+        since no replica knows a weight before all have evaluated all samples.
         """
         size = self._block_size(objective, anchor, replicas)
         dtype = zero.largest.dtype
@@ -234,11 +238,7 @@ class ImportanceSampling(Kernel):
         def add(sums: Sums, block: tuple[tf.Tensor, Sequence[Part]], count: tf.Tensor) -> Sums:
             return sums.add(*block, tf.range(size) < count)
 
-        sums = fold_blocks(draw, compiled(add, objective), self.samples, size, zero)
-        if not self._has_gradients:
-            return sums
-        assert isinstance(sums, WeightedSums)
-        return sums.averaged(replicas)
+        return fold_blocks(draw, compiled(add, objective), self.samples, size, zero)
 
     def _zero(self, anchor: Sequence[tf.Tensor]) -> Sums:
         """Returns the sums over no sample."""
@@ -327,15 +327,13 @@ class ImportanceSampling(Kernel):
         zero = tf.zeros_like(deviation)
         return Complement(zero, deviation, zero, (zero, zero))
 
-    def _diagnostics(
-        self, sums: Sums, tau: tf.Tensor, dimensions: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
+    def _diagnostics(self, sums: Sums, variance: tf.Tensor) -> dict[str, tf.Tensor]:
         log_total = tf.cast(tf.math.log(sums.total), sums.largest.dtype)
         log_samples = tf.math.log(tf.cast(self.samples, sums.largest.dtype))
         return {
             "effective_sample_size": sums.effective_sample_size,
             "local_entropy": log_samples - sums.largest - log_total,
-            "standard_error": tf.sqrt(self._variance(sums, tau, dimensions)),
+            "standard_error": tf.sqrt(variance),
             "non_finite": sums.non_finite,
         }
 

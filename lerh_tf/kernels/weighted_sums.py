@@ -87,17 +87,12 @@ class WeightedSums(NamedTuple):
         return tf.nest.pack_sequence_as(parts, totals)._replace(largest=own.largest)
 
     def averaged(self, replicas: Replicas) -> "WeightedSums":
-        """Returns the sums over v that are the mean of the replicas' v; weights are the same.
+        """Returns the sums of w v alone, over v that are the mean of the replicas' v.
 
-        What needs more of v than its mean, a product with itself, is not known: NaN.
+        The weights are the same on all. A product of v with itself is not known of their mean.
         """
         means = replicas.mean([m[0] for m in self.moment])
-        unknown = [tf.fill(tf.shape(m)[1:], tf.cast(float("nan"), m.dtype)) for m in self.moment]
-        rows = len(self.spread) - 1
-        return self._replace(
-            moment=[tf.stack([m, *[n] * rows]) for m, n in zip(means, unknown, strict=True)],
-            spread=tuple(tf.fill([], tf.cast(float("nan"), s.dtype)) for s in self.spread),
-        )
+        return self._replace(moment=[m[None] for m in means], spread=())
 
     def _relative_to(self, largest: tf.Tensor) -> "WeightedSums":
         """Returns the sums divided by exp(largest), for a number at least as large."""

@@ -120,7 +120,7 @@ def compared(strategy: Strategy, model: keras.Model, expected: keras.Model) -> d
         "off": relative(replicas[0], weights(expected), weights(network())),
         "apart": max(float(np.abs(each - replicas[0]).max()) for each in replicas),
         "diagnostics": {
-            name: abs(found[name] - known[name]) / max(abs(known[name]), 1e-30)
+            name: (found[name] - known[name]) / max(abs(known[name]), 1e-30)
             for name in known
             if known[name] != found[name]
         },
@@ -231,6 +231,48 @@ def loops(two: Strategy) -> dict[str, float]:
     return {name: relative(each, expected, start) for name, each in found.items()}
 
 
+def network_with(layer: Callable[[], keras.Layer] | None = None) -> keras.Model:
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Dense(3, "tanh"), *([layer()] if layer else []), keras.layers.Dense(1)]
+    return keras.Sequential([keras.Input((WIDTH,)), *layers])
+
+
+def exceptions(two: Strategy, none: Strategy) -> dict[str, dict[str, float]]:
+    """How far two replicas with parts of a minibatch are from one process with all of it."""
+    mean = keras.losses.MeanSquaredError
+    cases: dict[str, tuple[Any, int, str]] = {
+        "none of them": (None, ROWS, "sum_over_batch_size"),
+        "unequal parts": (None, ROWS - 1, "sum_over_batch_size"),
+        "weighted mean": (None, ROWS, "mean_with_sample_weight"),
+        "normalization": (keras.layers.BatchNormalization, ROWS, "sum_over_batch_size"),
+        "dropout": (lambda: keras.layers.Dropout(0.5, seed=0), ROWS, "sum_over_batch_size"),
+    }
+    optimizers: dict[str, Make] = {"ours": MAKE["gradients"], "sgd": lambda: keras.optimizers.SGD()}
+
+    def trained(strategy: Strategy, make: Make, case: str) -> Array:
+        layer, rows, reduction = cases[case]
+        x, y = (each[:rows] for each in data())
+        with strategy.scope():
+            model = network_with(layer)
+            model.compile(make(), mean(reduction))
+        # Keras adds up the parts of the first batch, so only the last may have unequal ones.
+        row_weights = np.arange(1.0, rows + 1)
+        model.fit(x, y, 8, sample_weight=row_weights, shuffle=False, verbose=0)
+        return weights(model)
+
+    return {
+        case: {
+            name: relative(
+                trained(two, make, case),
+                trained(none, make, case),
+                weights(network_with(cases[case][0])),
+            )
+            for name, make in optimizers.items()
+        }
+        for case in cases
+    }
+
+
 def refusals(two: Strategy) -> dict[str, str]:
     """What is said where an update can't be shared as asked for."""
 
@@ -322,6 +364,7 @@ def main() -> None:
         "chains": chains(two, none),
         "loops": loops(two),
         "embedding": relative(weights(together), weights(chosen), weights(choosing())),
+        "exceptions": exceptions(two, none),
         "refusals": refusals(two),
         "resumed": resumed(two, none),
         "pipeline": pipeline(two),
