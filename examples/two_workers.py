@@ -21,7 +21,7 @@ from pathlib import Path
 ROWS, BATCH = 200, 20
 
 
-def train(folder: Path, updates: int, start_timeout: float, timeout: float) -> None:
+def train(folder: Path, updates: int, parallel: str, start_timeout: float, timeout: float) -> None:
     """Trains as one of the workers that TF_CONFIG names, from the last checkpoint on.
 
     Prints after each weight update its number and a digest of the weights.
@@ -29,6 +29,8 @@ def train(folder: Path, updates: int, start_timeout: float, timeout: float) -> N
     Args:
         folder: Of the checkpoints; all workers must see the same.
         updates: Weight updates in all, those before the checkpoint included.
+        parallel: How the workers share an update, see `LocalEntropy`: "means", of two chains of
+            Langevin dynamics; "samples" or "batch", by importance sampling, the update of one.
         start_timeout: Seconds in which the workers must have met.
         timeout: Seconds for which one waits for another one in an update.
 
@@ -52,7 +54,8 @@ def train(folder: Path, updates: int, start_timeout: float, timeout: float) -> N
     with strategy.scope():
         layers = [keras.layers.Dense(8, "tanh"), keras.layers.Dense(1)]
         model = keras.Sequential([keras.Input((5,)), *layers])
-        optimizer = lerh_tf.LocalEntropy(0.05, lerh_tf.SGLD(20), seed=0)
+        sampler = lerh_tf.SGLD(20) if parallel == "means" else lerh_tf.ImportanceSampling(20)
+        optimizer = lerh_tf.LocalEntropy(0.05, sampler, seed=0, parallel=parallel)
         optimizer.build(model.trainable_variables)
     # Each its own, as each has a chain of its own.
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
@@ -67,7 +70,8 @@ def train(folder: Path, updates: int, start_timeout: float, timeout: float) -> N
     @tf.function
     def update(x: tf.Tensor, y: tf.Tensor) -> None:
         def share() -> tf.Tensor:
-            return tf.reduce_sum((model(x) - y) ** 2) / BATCH
+            loss = tf.reduce_sum((model(x) - y) ** 2) / BATCH
+            return loss / workers if parallel == "samples" else loss
 
         strategy.run(lambda: optimizer.step(share, model.trainable_variables))
 
@@ -76,7 +80,8 @@ def train(folder: Path, updates: int, start_timeout: float, timeout: float) -> N
     # The seed makes it the same order for all, and for those that start again.
     batches = rows.shuffle(ROWS, seed=0).batch(BATCH, drop_remainder=True).repeat()
     for number, (x, y) in enumerate(batches.skip(done).take(updates - done), done + 1):
-        update(x[index::workers], y[index::workers])
+        own = slice(None) if parallel == "samples" else slice(index, None, workers)
+        update(x[own], y[own])
         manager.save(number)
         weights = b"".join(w.numpy().tobytes() for w in model.weights)
         # In one piece: both workers may write to one pipe.
@@ -112,6 +117,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of the checkpoints")
     parser.add_argument("--updates", type=int, default=20, help="weight updates in all")
+    parser.add_argument("--parallel", choices=["means", "samples", "batch"], default="means")
     parser.add_argument("--start-timeout", type=float, default=300.0, help="seconds")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds")
     arguments = parser.parse_args()

@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+import tensorflow as tf
 
 from examples.two_workers import cluster
 from tests.processes import Start, processes
@@ -81,6 +84,29 @@ def test_lost_workers_end_the_other_one_and_the_checkpoint_goes_on_as_if_uninter
     assert {number: going_on[number] for number in shared} == {
         number: uninterrupted[number] for number in shared
     }
+
+
+def trained(start: Start, folder: Path, workers: int, parallel: str) -> npt.NDArray[Any]:
+    """The weights after three updates by importance sampling, bit-identical on all workers."""
+    words = command(folder, "--updates", 3, "--parallel", parallel)
+    started = [start(words, cwd=ROOT, env=each, **PIPES) for each in cluster(workers)]
+    ended = [worker.communicate(timeout=200) for worker in started]
+    assert [worker.returncode for worker in started] == [0] * workers, ended
+    printed = [digests(out.splitlines(), index) for index, (out, _) in enumerate(ended)]
+    assert all(each == printed[0] and len(each) == 3 for each in printed)
+    checkpoint = tf.train.load_checkpoint(str(folder / "worker-0"))
+    # Where the graph of objects first meets the weights.
+    names = sorted(n for n in checkpoint.get_variable_to_shape_map() if "trainable_variables" in n)
+    return np.concatenate([np.ravel(checkpoint.get_tensor(name)) for name in names])
+
+
+def test_workers_that_share_samples_or_rows_make_the_update_of_one(
+    start: Start, tmp_path: Path
+) -> None:
+    alone = trained(start, tmp_path / "alone", 1, "batch")
+    for parallel in ("samples", "batch"):
+        together = trained(start, tmp_path / parallel, 2, parallel)
+        np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
 
 
 def test_peer_that_never_arrives_is_waited_for_until_the_start_timeout(
