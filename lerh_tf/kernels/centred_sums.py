@@ -1,10 +1,11 @@
 """Streamed sums over a sample whose weights count by how far they are from their mean."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import tensorflow as tf
 
+from lerh_tf.kernels.weighted_sums import WeightedSums, finite_shift
 from lerh_tf.loss.parts import Part, square_norms, weighted_sums
 from lerh_tf.noise import working_dtype
 from lerh_tf.replicas import Replicas
@@ -52,8 +53,8 @@ class CentredSums(NamedTuple):
         """
         finite = tf.math.is_finite(log_weights) & counts
         log_weights = tf.where(finite, log_weights, -float("inf"))
-        old = self._relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
-        u = tf.where(counts, tf.math.expm1(log_weights - _finite(old.largest)), 0.0)
+        old = self.relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
+        u = tf.where(counts, tf.math.expm1(log_weights - finite_shift(old.largest)), 0.0)
         ones = tf.cast(counts, u.dtype)
         rows = tf.stack([u, ones])
         powers = tf.cast(tf.stack([ones, u, u * u]), tf.float64)
@@ -66,16 +67,9 @@ class CentredSums(NamedTuple):
             old.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
         )
 
-    def over(self, replicas: Replicas) -> "CentredSums":
-        """Returns the sums over the samples of all replicas."""
-        own = self._relative_to(replicas.largest(self.largest))
-        parts = own._replace(largest=())
-        totals = replicas.total(tf.nest.flatten(parts))
-        return tf.nest.pack_sequence_as(parts, totals)._replace(largest=own.largest)
-
-    def _relative_to(self, largest: tf.Tensor) -> "CentredSums":
+    def relative_to(self, largest: tf.Tensor) -> "CentredSums":
         """Returns the sums with w over exp(largest), for a number at least as large."""
-        less = tf.math.expm1(tf.cast(self.largest - _finite(largest), tf.float64))
+        less = tf.math.expm1(tf.cast(self.largest - finite_shift(largest), tf.float64))
         factor = 1.0 + less
 
         def rescaled(sums: tf.Tensor) -> tf.Tensor:
@@ -141,6 +135,12 @@ class CentredSums(NamedTuple):
         return tf.math.divide_no_nan(self.powers[1], self.powers[0])
 
 
-def _finite(largest: tf.Tensor) -> tf.Tensor:
-    # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
-    return tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
+Sums: TypeAlias = WeightedSums | CentredSums
+
+
+def over(replicas: Replicas, own: Sums) -> Sums:
+    """Returns the sums over the samples of all replicas."""
+    own = own.relative_to(replicas.largest(own.largest))
+    parts = own._replace(largest=())
+    totals = replicas.total(tf.nest.flatten(parts))
+    return tf.nest.pack_sequence_as(parts, totals)._replace(largest=own.largest)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import keras
 import tensorflow as tf
@@ -10,15 +10,13 @@ import tensorflow as tf
 from lerh_tf._checks import boolean, integer_at_least, one_of, positive_float
 from lerh_tf.kernels.base import Complement, Estimate, Kernel, Samples, settings, widest_dtype
 from lerh_tf.kernels.blocks import fold_blocks, fold_samples, map_blocks
-from lerh_tf.kernels.centred_sums import CentredSums
+from lerh_tf.kernels.centred_sums import CentredSums, Sums, over
 from lerh_tf.kernels.weighted_sums import WeightedSums
 from lerh_tf.loss.compilation import compiled
 from lerh_tf.loss.objective import Objective, displaced, scaled
 from lerh_tf.loss.parts import Part, are_finite, where
 from lerh_tf.noise import Noise, block_size
 from lerh_tf.replicas import ALONE, Replicas
-
-Sums: TypeAlias = WeightedSums | CentredSums
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -153,12 +151,8 @@ class ImportanceSampling(Kernel):
         replicas: Replicas = ALONE,
     ) -> Estimate:
         """See `Kernel`."""
-        problem = (objective, anchor, tau, noise)
-        zero = self._zero(anchor)
-        if replicas.split == "batch":
-            sums = self._summed_over_parts(*problem, zero, replicas)
-        else:
-            sums = self._summed(*problem, zero, replicas)
+        summed = self._summed_over_parts if replicas.split == "batch" else self._summed
+        sums = summed(objective, anchor, tau, noise, self._zero(anchor), replicas)
         variance = self._variance(sums, tau, objective.dimensions(anchor))
         if replicas.split == "batch" and isinstance(sums, WeightedSums) and self._has_gradients:
             # Of the whole a bound: a mean varies no more than, on average, what it is made of.
@@ -193,7 +187,7 @@ class ImportanceSampling(Kernel):
         add = compiled(add, objective)
         size = self._block_size(objective, anchor)
         sums = fold_samples(draw, add, noise, self.samples, size, zero, replicas=replicas)
-        return sums.over(replicas) if replicas.split else sums
+        return over(replicas, sums) if replicas.split else sums
 
     def _summed_over_parts(
         self,
@@ -291,7 +285,6 @@ class ImportanceSampling(Kernel):
             noise: source of standard normal noise.
         """
         size = self._block_size(objective, anchor)
-
         dtypes = [x.dtype for x in anchor]
 
         def draw(block: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
@@ -344,10 +337,9 @@ class ImportanceSampling(Kernel):
         variance = sums.delta_variance()
         tau = tf.cast(tau, variance.dtype)
         if self._has_gradients:
-            missed = self._missed_variance(sums, sums.sample_variance(self.samples))
-            return (self.loss_multiplier * tau) ** 2 * (variance + missed)
-        variance += self._missed_variance(sums, tf.cast(dimensions, variance.dtype))
-        return tau * variance
+            variance += self._missed_variance(sums, sums.sample_variance(self.samples))
+            return (self.loss_multiplier * tau) ** 2 * variance
+        return tau * (variance + self._missed_variance(sums, tf.cast(dimensions, variance.dtype)))
 
     def _missed_variance(self, sums: Sums, variance: tf.Tensor) -> tf.Tensor:
         """Returns what the delta method misses of values whose variance is independent of w."""

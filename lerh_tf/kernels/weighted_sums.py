@@ -64,8 +64,8 @@ class WeightedSums(NamedTuple):
         """
         finite = tf.math.is_finite(log_weights) & counts
         log_weights = tf.where(finite, log_weights, -float("inf"))
-        old = self._relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
-        shift = _finite(old.largest)
+        old = self.relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
+        shift = finite_shift(old.largest)
         w = self._rows(tf.exp(log_weights - shift), tf.cast(counts, log_weights.dtype))
         squares = tf.add_n([tf.cast(square_norms(v), w.dtype) for v in values])
         return WeightedSums(
@@ -79,13 +79,6 @@ class WeightedSums(NamedTuple):
             old.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
         )
 
-    def over(self, replicas: Replicas) -> "WeightedSums":
-        """Returns the sums over the samples of all replicas."""
-        own = self._relative_to(replicas.largest(self.largest))
-        parts = own._replace(largest=())
-        totals = replicas.total(tf.nest.flatten(parts))
-        return tf.nest.pack_sequence_as(parts, totals)._replace(largest=own.largest)
-
     def averaged(self, replicas: Replicas) -> "WeightedSums":
         """Returns the sums of w v alone, over v that are the mean of the replicas' v.
 
@@ -94,9 +87,9 @@ class WeightedSums(NamedTuple):
         means = replicas.mean([m[0] for m in self.moment])
         return self._replace(moment=[m[None] for m in means], spread=())
 
-    def _relative_to(self, largest: tf.Tensor) -> "WeightedSums":
+    def relative_to(self, largest: tf.Tensor) -> "WeightedSums":
         """Returns the sums divided by exp(largest), for a number at least as large."""
-        shift = _finite(largest)
+        shift = finite_shift(largest)
         rescale = self._rows(tf.exp(self.largest - shift), tf.ones_like(shift))
         return WeightedSums(
             largest,
@@ -162,8 +155,11 @@ class WeightedSums(NamedTuple):
         return tf.add_n([tf.cast(tf.reduce_sum(mean * m[row]), dtype) for mean, m in pairs])
 
 
-def _finite(largest: tf.Tensor) -> tf.Tensor:
-    # No finite loss yet: any finite shift will do, and infinity minus infinity will not.
+def finite_shift(largest: tf.Tensor) -> tf.Tensor:
+    """Returns the largest log weight, or 0 where no loss was finite yet: any finite shift will do.
+
+    Infinity minus infinity will not.
+    """
     return tf.where(tf.math.is_finite(largest), largest, tf.zeros_like(largest))
 
 
