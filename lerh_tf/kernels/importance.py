@@ -213,7 +213,7 @@ class ImportanceSampling(Kernel):
         own = map_blocks(lambda block: evaluate(noise(block, size)), self.samples, size, dtype)
         (losses,) = replicas.mean([own])
         log_weights = self._log_weights(losses, dtype)
-        padded = tf.pad(log_weights, [[0, size]])
+        padded = tf.pad(log_weights, [[0, size]], constant_values=-float("inf"))
 
         def averaged(z: list[tf.Tensor], log_weights: tf.Tensor) -> Sequence[Part]:
             if not self._has_gradients:

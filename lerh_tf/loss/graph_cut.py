@@ -31,6 +31,8 @@ class Cut:
         reads: names of the tensors that stand for a weight in `piece`, to its index.
         constants: names of the other tensors that `piece` needs from outside.
         activations: the tensors of the graph that the nodes of `piece` computed in it.
+        unbatched: those of them that are as large for any minibatch: single numbers, and what is
+            computed from weights alone.
 
     Raises:
         ReplayError: the loss depends on no weight; or between a weight and the loss stands
@@ -72,6 +74,22 @@ class Cut:
             for output in graph.get_operation_by_name(name).outputs
             if output.dtype.is_floating
         ]
+        of_weights = self._of_weights()
+        self.unbatched = [
+            t for t in self.activations if t.shape.rank == 0 or t.op.name in of_weights
+        ]
+
+    def _of_weights(self) -> set[str]:
+        """Returns the nodes that depend on weights and constants alone."""
+        found: set[str] = set()
+        for name in self._dependent:
+            node = self._nodes[name]
+            sources = data_inputs(node)
+            if self._reads_weight(node) or all(
+                source in found or self._nodes[source].op == "Const" for source in sources
+            ):
+                found.add(name)
+        return found
 
     def _find_dependent(self, loss: str) -> list[str]:
         """Returns the loss's ancestors that depend on a weight, inputs before consumers."""

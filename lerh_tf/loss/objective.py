@@ -53,6 +53,7 @@ class Objective(abc.ABC):
         is_used: per variable, whether f depends on it. The `weights` arguments below hold one
             tensor per variable that is used, in the order of the variables.
         footprint: about how many numbers one evaluation holds.
+        unbatched: how many of those numbers are there once, whatever the minibatch.
         operations: the nodes of a graph that an evaluation runs; None where they are not known.
         jit_compile: whether XLA compiles the inner loops: True, False, or "auto", where it is known
             to compile the loss and not to be slower.
@@ -62,6 +63,7 @@ class Objective(abc.ABC):
 
     is_used: tuple[bool, ...]
     footprint: int | tf.Tensor = _UNKNOWN_FOOTPRINT
+    unbatched: int | tf.Tensor = 0
     operations: Sequence[Any] | None = None
     jit_compile: str | bool = "auto"
     is_vectorized: bool = True
@@ -174,7 +176,8 @@ class Objective(abc.ABC):
         """Returns the footprint of the minibatch of which each replica may hold a part."""
         if replicas.split != "batch" or self.operations is None:
             return self.footprint
-        return replicas.total([tf.cast(self.footprint, tf.int64)])[0]
+        once = tf.cast(self.unbatched, tf.int64)
+        return replicas.total([tf.cast(self.footprint, tf.int64) - once])[0] + once
 
     def dimensions(self, weights: Weights) -> tf.Tensor:
         """Returns in how many dimensions of the weights f lives.

@@ -67,6 +67,7 @@ class ReplayedLoss(Objective):
         is_used: per variable, whether the loss depends on it.
         footprint: about how many numbers one evaluation holds.
         padding: how many entries of the weights stand for no dimension.
+        unbatched: how many of those numbers are there once, whatever the minibatch.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ReplayedLoss(Objective):
         is_used: tuple[bool, ...],
         footprint: int | tf.Tensor,
         padding: int | tf.Tensor = 0,
+        unbatched: int | tf.Tensor = 0,
     ):
         self.piece = piece
         self.operations = piece.node
@@ -86,6 +88,7 @@ class ReplayedLoss(Objective):
         self.constants = constants
         self.is_used = is_used
         self.footprint = footprint
+        self.unbatched = unbatched
         self.dtypes = dtypes
         self._padding = padding
         self.loss = loss
@@ -152,6 +155,7 @@ class ReplayedLoss(Objective):
             [dtypes[index] for index in used],
             tuple(index in used for index in range(len(labels))),
             _total_size(cut.activations),
+            unbatched=_total_size(cut.unbatched),
         )
 
     @property
@@ -298,6 +302,7 @@ class ReplayedLoss(Objective):
             self.is_used,
             self.footprint,
             padding,
+            self.unbatched,
         )
         rewired.jit_compile = self.jit_compile
         return rewired

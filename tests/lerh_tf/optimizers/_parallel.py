@@ -237,6 +237,26 @@ def network_with(layer: Callable[[], keras.Layer] | None = None) -> keras.Model:
     return keras.Sequential([keras.Input((WIDTH,)), *layers])
 
 
+def large(two: Strategy, none: Strategy) -> float:
+    """How far parts are from the whole where a forward pass limits the blocks, and weights' part in
+    it, with a regularizer of them, is there once."""
+
+    def trained(strategy: Strategy) -> Array:
+        draw = np.random.default_rng(1)
+        x, y = draw.normal(size=(200, WIDTH)), draw.normal(size=(200, 1))
+        with strategy.scope():
+            keras.utils.set_random_seed(0)
+            hidden = keras.layers.Dense(50, "tanh", kernel_regularizer="l2")
+            model = keras.Sequential([keras.Input((WIDTH,)), hidden, keras.layers.Dense(1)])
+            start.append(weights(model))
+            model.compile(MAKE["importance"](), "mse")
+        model.fit(x.astype("float32"), y.astype("float32"), 200, shuffle=False, verbose=0)
+        return weights(model)
+
+    start: list[Array] = []
+    return relative(trained(two), trained(none), start[0])
+
+
 def exceptions(two: Strategy, none: Strategy) -> dict[str, dict[str, float]]:
     """How far two replicas with parts of a minibatch are from one process with all of it."""
     mean = keras.losses.MeanSquaredError
@@ -364,6 +384,7 @@ def main() -> None:
         "chains": chains(two, none),
         "loops": loops(two),
         "embedding": relative(weights(together), weights(chosen), weights(choosing())),
+        "large": large(two, none),
         "exceptions": exceptions(two, none),
         "refusals": refusals(two),
         "resumed": resumed(two, none),

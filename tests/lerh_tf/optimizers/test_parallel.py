@@ -91,6 +91,12 @@ def test_chains_are_independent_go_on_and_are_averaged(found: dict[str, Any]) ->
     assert found["chains"]["error"] == pytest.approx(0.5**0.5, rel=1e-5)
 
 
+def test_blocks_are_those_of_the_whole_where_a_forward_pass_limits_them(
+    found: dict[str, Any],
+) -> None:
+    assert found["large"] < ROUNDING
+
+
 @pytest.mark.parametrize("call", ["graph", "eager"])
 def test_parts_of_other_sizes_and_eager_calls(found: dict[str, Any], call: str) -> None:
     assert found["loops"][call] < ROUNDING
