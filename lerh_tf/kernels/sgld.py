@@ -147,10 +147,9 @@ class SGLD(Kernel):
         if growth > (1.0 if repeats else tf.float32.max):
             raise ValueError(
                 "`tau` must be so large that SGLD's chain stays near x where f is flat, as it does "
-                "with step sizes below 4 tau. Here it moves away from x by a factor of "
-                f"{growth:.3g} in each weight update. Take a larger tau, smaller step sizes or "
-                f"`relative_to_tau=True`. Received: tau={tau}, step_sizes from {eps[0]:.3g} to "
-                f"{eps[-1]:.3g}"
+                "with step sizes below 4 tau; with these it runs away. Take a larger tau, smaller "
+                f"step sizes or `relative_to_tau=True`. Received: tau={tau}, step_sizes from "
+                f"{eps[0]:.3g} to {eps[-1]:.3g}"
             )
 
     def __call__(

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
+from lerh_tf.loss.gradients import GRADIENT_FREE_ADVICE
 from lerh_tf.loss.parts import Part
 from lerh_tf.loss.repeatable import repeatable
 from lerh_tf.replicas import Replicas
@@ -273,8 +274,8 @@ def connected(gradients: Sequence[Any], weights: Weights) -> list[tf.Tensor]:
     if all(gradient is None for gradient in gradients):
         raise ValueError(
             "The loss has no gradient with respect to any weight: an operation without one, such "
-            "as `tf.argmax`, `tf.round` or `tf.numpy_function`, stands before it. Use the "
-            'gradient-free `ImportanceSampling()`, `sampler="importance_sampling"`.'
+            "as `tf.argmax`, `tf.round` or `tf.numpy_function`, stands before it. Take none: "
+            f"{GRADIENT_FREE_ADVICE}"
         )
     return [
         tf.zeros_like(weight) if gradient is None else tf.convert_to_tensor(gradient)

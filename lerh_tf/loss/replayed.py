@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias
 
 import tensorflow as tf
 
+from lerh_tf.loss.gradients import check_gradient, custom_gradient
 from lerh_tf.loss.graph_cut import Cut, node_name, tensor_name
 from lerh_tf.loss.objective import Objective, Variable, Weights, connected, native
 from lerh_tf.loss.repeatable import TRAIN_STEP_ADVICE, ReplayError, is_assignment, repeatable
@@ -161,7 +162,7 @@ class ReplayedLoss(Objective):
     @property
     def custom_gradient(self) -> str | None:
         """Name of an operation with a custom gradient, whose backward pass can't be replayed."""
-        return next((node.name for node in self.piece.node if _has_custom_gradient(node)), None)
+        return custom_gradient(self.piece.node)
 
     def __call__(self, weights: Weights) -> tf.Tensor:
         """See `Objective`."""
@@ -232,7 +233,8 @@ class ReplayedLoss(Objective):
 
         Raises:
             ReplayError: an operation between a weight and the loss has a custom gradient, whose
-                backward pass would see the tensors of the original graph.
+                backward pass would see the tensors of the original graph, or is a
+                `tf.py_function`.
             ValueError: f has no gradient with respect to any weight.
         """
         self.check_gradient()
@@ -242,14 +244,8 @@ class ReplayedLoss(Objective):
         return loss, connected(tf.gradients(loss, local), local)
 
     def check_gradient(self) -> None:
-        """Raises a `ReplayError` where an operation has a custom gradient."""
-        if self.custom_gradient is not None:
-            raise ReplayError(
-                f"Operation '{self.custom_gradient}' has a custom gradient (`tf.custom_gradient`; "
-                "`tf.nn.silu` is one), whose backward pass would use the tensors of the "
-                "original weights and return a wrong gradient. Use a gradient-free sampler "
-                f'(`sampler="importance_sampling"`), or: {TRAIN_STEP_ADVICE}'
-            )
+        """Raises a `ReplayError` where an operation's gradient can't be replayed."""
+        check_gradient(self.piece.node)
 
     def constant(self, source: str) -> tf.Tensor | None:
         """Returns an input of `piece` that does not depend on the weights; None for others.
@@ -306,11 +302,6 @@ class ReplayedLoss(Objective):
         )
         rewired.jit_compile = self.jit_compile
         return rewired
-
-
-def _has_custom_gradient(node: Any) -> bool:
-    own = b"lerh_tf>"
-    return "_gradient_op_type" in node.attr and not node.attr["_gradient_op_type"].s.startswith(own)
 
 
 def _total_size(tensors: Sequence[tf.Tensor]) -> int | tf.Tensor:

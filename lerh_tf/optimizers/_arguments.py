@@ -1,6 +1,7 @@
 """Checks of the optimizers' arguments."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -35,9 +36,12 @@ def chosen_kernel(
         return choice
     names = " or ".join(f'"{name}"' for name in named)
     foreign = " or ".join(f"`{kernel.__name__}`" for kernel in others)
+    instance = ""
+    if isinstance(choice, type) and issubclass(choice, Kernel) and not issubclass(choice, others):
+        instance = f" Make an instance: `{choice.__name__}()`."
     raise ValueError(
         f"`{argument}` must be {names} or a `lerh_tf.Kernel` other than {foreign}, which belong to "
-        f"the other optimizer. Received: {argument}={choice!r}"
+        f"the other optimizer.{instance} Received: {argument}={choice!r}"
     )
 
 
@@ -63,6 +67,21 @@ def check_closure(closure: Any) -> None:
             "`closure` must be a function that computes the minibatch loss from the variables as "
             f"they are. Received: closure={closure!r}"
         )
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Adds to the error of a closure that leaves TensorFlow how it may do so."""
+    try:
+        yield
+    except (AttributeError, NotImplementedError) as error:
+        if "numpy" in str(error).lower():
+            error.add_note(
+                "`closure` is traced into a TensorFlow graph, whose tensors have no values yet: "
+                "call NumPy through `tf.numpy_function`, and set its result's shape by "
+                "`set_shape([])` (docs/choosing.md)."
+            )
+        raise
 
 
 def check_returned(loss: Any) -> None:

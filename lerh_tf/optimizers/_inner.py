@@ -1,5 +1,6 @@
 """The Keras optimizer inside ours, which moves the weights."""
 
+import inspect
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -9,6 +10,12 @@ import tensorflow as tf
 
 from lerh_tf._checks import finite_float
 from lerh_tf.optimizers._replicas import replicas
+
+_OF_SGD = frozenset(inspect.signature(keras.optimizers.SGD).parameters) - {"kwargs"}
+_OF_KERNEL = (
+    "A sampler's or solver's arguments, such as `samples`, are its own constructor's: "
+    '`sampler=ImportanceSampling(10, estimator="gradients")`.'
+)
 
 
 def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
@@ -74,7 +81,16 @@ def default_inner(
         outer: our optimizer.
         learning_rate: number or schedule; None ties it to tau.
         arguments: further ones of `keras.optimizers.SGD`.
+
+    Raises:
+        ValueError: an argument is none of these.
     """
+    unknown = {name: value for name, value in arguments.items() if name not in _OF_SGD}
+    if unknown:
+        raise ValueError(
+            "Further arguments must be those of `keras.optimizers.SGD`, such as `momentum`; its "
+            f"rate is `learning_rate`. {_OF_KERNEL} Received: {_listed(unknown)}"
+        )
     if learning_rate is None:
         learning_rate = TiedToTau(outer)
     elif isinstance(learning_rate, Real) and not isinstance(learning_rate, bool):
@@ -104,8 +120,8 @@ def given_inner(
     )
     if beside:
         raise ValueError(
-            "With `optimizer` given, its own constructor takes Keras's arguments. Received: "
-            f"optimizer={optimizer!r} and {', '.join(f'{n}={v!r}' for n, v in beside.items())}"
+            f"With `optimizer` given, its own constructor takes Keras's arguments. {_OF_KERNEL} "
+            f"Received: optimizer={optimizer!r} and {_listed(beside)}"
         )
     try:
         inner = keras.optimizers.get(optimizer)
@@ -117,3 +133,7 @@ def given_inner(
             f"`LossScaleOptimizer` nor one of this package's. Received: optimizer={optimizer!r}"
         )
     return inner
+
+
+def _listed(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())

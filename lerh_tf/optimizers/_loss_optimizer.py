@@ -13,6 +13,7 @@ from lerh_tf.optimizers._arguments import (
     check_closure,
     check_returned,
     checked_variables,
+    explained,
 )
 from lerh_tf.optimizers._capture import CapturedLosses, CompiledClosures, captured_loss, end_update
 from lerh_tf.optimizers._replicas import is_eager_replica, whole
@@ -195,7 +196,8 @@ class LossOptimizer(Wrapper):
     ) -> tuple[tf.Tensor | None, Update]:
         """Returns the loss before the update, None for an `Objective`, and the update."""
         end_update()
-        loss = closure(*inputs)
+        with explained():
+            loss = closure(*inputs)
         check_returned(loss)
         if isinstance(loss, Objective):
             return None, self._update(loss, variables)

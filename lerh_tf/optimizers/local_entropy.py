@@ -38,8 +38,10 @@ class LocalEntropy(GaussianApproximation):
             "importance_sampling" are the paper's, with its settings; "gradients" is
             `ImportanceSampling(30, estimator="gradients")`, of which a weight update costs a few
             of SGD's and sees the signal that the paper's estimators drown in noise
-            (`docs/estimators.md`); a loss with jumps, such as one behind `tf.sign`, needs
-            "importance_sampling". Defaults to "gradients".
+            (`docs/estimators.md`); a loss whose gradient is zero or missing, such as one behind
+            `tf.sign` or `tf.argmax`, needs losses alone, to start with
+            `ImportanceSampling(1000, control_variate=True, loss_multiplier=50.0)`. Defaults to
+            "gradients".
         optimizer: the inner Keras optimizer that moves the weights along g = (x_k - m) / tau, an
             estimate of grad F_tau, or its name. None is the paper's update x_{k+1} = m,
             as an SGD whose learning rate is tau (Remark 3.2). Defaults to None.

@@ -123,8 +123,60 @@ def test_custom_gradient_is_refused_where_a_gradient_is_needed(name: str) -> Non
     model.compile(optimizer=probe, loss="mse")
     with pytest.raises(ReplayError, match="has a custom gradient") as refusal:
         model.train_on_batch(*batch(3))
-    assert refusal.match('`sampler="importance_sampling"`')
     assert refusal.match(ADVICE)
+
+
+def absolute(y: Any, p: Any) -> Any:
+    return np.mean(abs(y - p), dtype="float32")
+
+
+CALLS: dict[str, Callable[..., tf.Tensor]] = {
+    "numpy_function": lambda y, p: tf.numpy_function(absolute, [y, p], tf.float32),
+    "py_function": lambda y, p: tf.py_function(
+        lambda y, p: tf.reduce_mean(abs(y - p)), [y, p], tf.float32
+    ),
+}
+CALL_REFUSALS = {
+    "numpy_function": (ValueError, "no gradient with respect to any weight"),
+    "py_function": (ReplayError, r"^Operation '.*' is a `tf\.py_function`, whose gradient"),
+}
+
+
+def calling(name: str) -> Callable[..., tf.Tensor]:
+    def loss(y: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
+        found = CALLS[name](y, p)
+        found.set_shape([])
+        return found
+
+    return loss
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_python_function_is_refused_where_a_gradient_is_needed(name: str) -> None:
+    model, (kind, text) = sequential((3,), dense(1))(), CALL_REFUSALS[name]
+    model.compile(LocalEntropy(0.1, ImportanceSampling(2, estimator="gradients")), calling(name))
+    with pytest.raises(kind, match=text) as refusal:
+        model.train_on_batch(*batch(3))
+    assert refusal.match(r"ImportanceSampling\(1000, control_variate=True, loss_multiplier=50\.0\)")
+
+
+@pytest.mark.feature(
+    "models",
+    "a loss behind `tf.numpy_function` or `tf.py_function`",
+    "as the same loss in TensorFlow by `ImportanceSampling`, one sample after the other; refused "
+    "where the kernel needs gradients",
+)
+@pytest.mark.parametrize("name", CALLS)
+def test_python_function_is_as_good_as_the_loss_without_a_gradient(name: str) -> None:
+    trained = []
+    for loss in (calling(name), lambda y, p: tf.reduce_mean(abs(y - p))):
+        keras.utils.set_random_seed(0)
+        model = sequential((3,), dense(1))()
+        model.compile(sampler(), loss)
+        model.train_on_batch(*batch(3))
+        trained.append(state_of(model.trainable_variables))
+    for actual, expected in zip(*trained, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.feature(

@@ -130,12 +130,23 @@ def test_default_takes_no_number_from_names_of_the_user() -> None:
     assert optimizers.SGD().name == "sgd"
 
 
+@pytest.mark.parametrize("arguments", [{"samples": 10}, {"lr": 0.1}, {"decay": 0.1}])
+@pytest.mark.parametrize("made", [LocalEntropy, HeatRegularization])
+def test_arguments_that_sgd_has_not_are_refused(made: Any, arguments: dict[str, Any]) -> None:
+    ((name, value),) = arguments.items()
+    advice = r"`learning_rate`\. .*`samples`, .*`sampler=ImportanceSampling\(10, "
+    with pytest.raises(ValueError, match=rf"^Further .*{advice}.* Received: {name}={value}$"):
+        made(momentum=0.9, **arguments)
+
+
 @pytest.mark.feature(
     "inner",
     "`learning_rate`, `clipnorm` and the like beside `optimizer`",
     'refused: "With `optimizer` given, its own constructor takes Keras\'s arguments"',
 )
-@pytest.mark.parametrize("beside", [{"learning_rate": 0.1}, {"clipnorm": 1.0}, {"momentum": 0.9}])
+@pytest.mark.parametrize(
+    "beside", [{"learning_rate": 0.1}, {"clipnorm": 1.0}, {"momentum": 0.9}, {"samples": 10}]
+)
 def test_arguments_beside_it_are_refused(beside: dict[str, Any]) -> None:
     ((name, value),) = beside.items()
     with pytest.raises(ValueError, match=rf"^With `optimizer` .*Received: .* {name}={value}$"):

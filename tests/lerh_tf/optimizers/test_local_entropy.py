@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from lerh_tf import SGLD, ImportanceSampling, LocalEntropy
+from lerh_tf import SGLD, ImportanceSampling, LocalEntropy, RobbinsMonro
 from tests.lerh_tf._keras_steps import state_of
 from tests.lerh_tf._regression import (
     SAMPLES,
@@ -257,12 +257,16 @@ def test_seed_at_the_boundary(seed: Any) -> None:
     assert LocalEntropy(seed=seed).get_config()["seed"] == seed
 
 
-@pytest.mark.parametrize("choice", ["sgdl", "robbins_monro", None, 3, ImportanceSampling, object()])
+@pytest.mark.parametrize(
+    "choice", ["sgdl", "robbins_monro", None, 3, ImportanceSampling, RobbinsMonro, object()]
+)
 def test_sampler_must_be_one(choice: Any) -> None:
     with pytest.raises(ValueError, match=r"^`sampler` must be ") as refusal:
         LocalEntropy(sampler=choice)
     assert refusal.match('"sgld" or "importance_sampling" or a `lerh_tf.Kernel`')
     assert str(refusal.value).endswith(f"Received: sampler={choice!r}")
+    advised = "Make an instance: `ImportanceSampling()`." in str(refusal.value)
+    assert advised == (choice is ImportanceSampling)
 
 
 @pytest.mark.parametrize("choice", [None, "always", 1, 0])

@@ -60,6 +60,23 @@ def test_step_returns_the_loss_before_the_update() -> None:
         np.testing.assert_allclose(optimizer.step(model.loss, model.variables, *batch), before)
 
 
+CLOSURES: dict[str, tuple[Callable[[tf.Variable], Any], bool]] = {
+    "np.mean": (lambda w: np.mean(2.0 * w), True),
+    ".numpy()": (lambda w: tf.reduce_sum(2.0 * w).numpy(), True),
+    "another": (lambda w: tf.reduce_sum(w).nothing, False),
+}
+
+
+@pytest.mark.parametrize("name", CLOSURES)
+def test_a_closure_that_calls_numpy_is_told_how(name: str) -> None:
+    closure, advised = CLOSURES[name]
+    weight = tf.Variable([1.0, 2.0])
+    with pytest.raises((AttributeError, NotImplementedError)) as refusal:
+        LocalEntropy(TAU, seed=0).step(lambda: closure(weight), [weight])
+    notes = "".join(getattr(refusal.value, "__notes__", ()))
+    assert ("`tf.numpy_function`" in notes) == advised
+
+
 def test_a_closure_is_traced_once_per_signature() -> None:
     model, optimizer = Regression(), optimizers()["sgld"]()
     loss = model.loss
