@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from lerh_tf.kernels.base import Kernel
+from lerh_tf.loss.gradients import GRADIENT_FREE_ADVICE
 
 POLICIES = ("raise", "warn")
 
@@ -24,6 +25,11 @@ _ROWS = (
     'With `parallel="samples"` all replicas must hold the same minibatch, rows in the same order, '
     "with the same dropout masks: make the pipeline by `lerh_tf.whole_batches`. The weights were "
     "left as they were."
+)
+_STILL = (
+    "The mean m was x itself, `step_norm` 0, at every weight update so far: the loss does not "
+    "depend on the weights, or its gradient is zero at all samples, as behind `tf.sign`. "
+    f"{GRADIENT_FREE_ADVICE}"
 )
 
 
@@ -52,6 +58,15 @@ class Report:
             aggregation="only_first_replica",
             name="failures",
         )
+        # Valid updates whose m was x, and others.
+        self._steps = keras.Variable(
+            np.zeros(2, "int64"),
+            dtype="int64",
+            trainable=False,
+            aggregation="only_first_replica",
+            name="steps",
+        )
+        self._is_told = False
 
     def store(
         self, diagnostics: Mapping[str, tf.Tensor | float], fails: Sequence[tf.Tensor]
@@ -65,6 +80,8 @@ class Report:
         values = [tf.cast(diagnostics[name], tf.float32) for name in self._names]
         self._values.value.assign(tf.stack(values))
         self._failures.value.assign_add(tf.cast(tf.stack(fails), tf.int64))
+        is_step = tf.stack([diagnostics["step_norm"] == 0.0, diagnostics["step_norm"] > 0.0])
+        self._steps.value.assign_add(tf.cast(is_step & ~tf.reduce_any(fails), tf.int64))
 
     def diagnostics(self) -> dict[str, float]:
         """Returns the last update's diagnostics by name, on the host."""
@@ -93,3 +110,15 @@ class Report:
         if policy == "raise":
             raise tf.errors.InvalidArgumentError(None, None, message)
         warnings.warn(f"{context}{message}", RuntimeWarning, stacklevel=stacklevel + 1)
+
+    def warn_if_still(self, context: str = "", stacklevel: int = 2) -> None:
+        """Warns, once, if there were valid updates and m was x in each of them.
+
+        Args:
+            context: what stands before the warning.
+            stacklevel: of the warning, counted from here.
+        """
+        still, others = self._steps.numpy()
+        if still and not (others or self._is_told):
+            self._is_told = True
+            warnings.warn(f"{context}{_STILL}", RuntimeWarning, stacklevel=stacklevel + 1)

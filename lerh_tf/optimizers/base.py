@@ -179,11 +179,12 @@ class GaussianApproximation(LossOptimizer):
         self._restore_pending()
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
-        """Ends a training: the inner optimizer's own steps, and a report of failures."""
+        """Ends a training: the inner optimizer's own steps, and a report of what went wrong."""
         self.inner_optimizer.finalize_variable_values(var_list)
-        self._report_failures(
-            f"Up to weight update {int(self._iterations.numpy())} of `{self.name}`: "
-        )
+        context = f"Up to weight update {int(self._iterations.numpy())} of `{self.name}`: "
+        self._report_failures(context)
+        if self.built:
+            self._report.warn_if_still(context)
 
     def _report_failures(self, context: str = "", stacklevel: int = 2) -> None:
         if self.built:

@@ -342,3 +342,49 @@ def test_finite_gradient_is_the_inner_optimizer_s_own_business() -> None:
     optimizer = LocalEntropy(0.1, ImportanceSampling(2), seed=0, learning_rate=1e38)
     optimizer.step(lambda: tf.reduce_sum(weight**2), [weight])
     assert np.abs(weight.numpy()).max() > 1e30
+
+
+STILL = {"sign": lambda y, p: tf.reduce_mean(tf.sign(p - y)), "flat": lambda y, p: 0.0 * p}
+
+
+@pytest.mark.feature(
+    "numbers",
+    "a loss whose gradient is zero at all samples",
+    "nothing moves; a warning at the end of the first `fit`",
+)
+@pytest.mark.parametrize(
+    ("made", "loss", "jit"),
+    [
+        (LocalEntropy, "sign", False),
+        (LocalEntropy, "flat", True),
+        (HeatRegularization, "sign", True),
+    ],
+)
+def test_fit_that_moves_nothing_is_warned_of_once(made: Make, loss: str, jit: bool) -> None:
+    model = network(made(seed=0))
+    model.compile(model.optimizer, STILL[loss], jit_compile=jit)
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    with pytest.warns(RuntimeWarning, match=r"gradient is zero at all samples.*control_variate"):
+        model.fit(x, y, verbose=0)
+    model.fit(x, y, verbose=0)
+
+
+def test_fit_that_moves_nothing_is_not_warned_of_behind_one_that_did() -> None:
+    # A hinge loss is zero, and so is its gradient, where all is right by the margin.
+    model = network(LocalEntropy(1e-4, learning_rate=1.0, seed=0))
+    model.compile(model.optimizer, "hinge")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 1), "float32")
+    model.fit(x, y, epochs=20, verbose=0)
+    moved = model.get_weights()
+    model.fit(x, y, verbose=0)
+    assert model.optimizer.diagnostics["step_norm"] == 0.0
+    assert equal(model.get_weights(), moved)
+
+
+def test_failures_alone_are_no_fit_that_moves_nothing() -> None:
+    model = network(KERNELS["sgld"](on_failure="warn"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        model.fit(np.full((4, 3), np.nan), np.ones((4, 1)), verbose=0)
+    (warned,) = (each for each in caught if each.category is RuntimeWarning)
+    assert re.search(FOUND_NOTHING, str(warned.message))
