@@ -124,6 +124,7 @@ docs-check: ## Open each page of the built site in headless Chromium, which has 
 	$(DOCS)/bin/python docs/check_in_browser.py $(SITE) $(ARGS)
 
 venv: $(INSTALLED) ## Make or renew the environment in .venv.
+	@echo '$(RUN) is ready'
 
 dist: ## Build and check a release's sdist and wheel, into dist/, in .venv-docs.
 	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release

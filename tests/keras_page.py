@@ -57,7 +57,7 @@ IN_SHORT = {
     "update": "clipping, decay, averages, accumulation, constraints, once per weight update",
     "inner": "any Keras optimizer of gradients moves the weights",
     "callbacks": "Keras's own; those of the learning rate need one that is not tied to tau",
-    "saving": "`.keras`, weights, checkpoints, `pickle`: training goes on bit-identically",
+    "saving": "`.keras`, weights, checkpoints, `pickle`: bit-identically, but for dropout masks",
     "numbers": "float64, `mixed_bfloat16`; `mixed_float16` with `auto_scale_loss=False`",
     "logs": "Keras's, at the weights before the update; diagnostics by a callback",
     "memory": "levels off over updates, fits and models",

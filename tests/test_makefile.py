@@ -95,7 +95,9 @@ def test_environment_is_made_once(checkout: Checkout) -> None:
 def test_second_make_waits_for_the_installation_of_the_first(checkout: Checkout) -> None:
     python = f"PYTHON={checkout.python}"
     both = [checkout.start(target, python, pip="sleep 1") for target in ("venv", "table1")]
-    assert [process.communicate()[0].count("Getting .venv ready") for process in both] == [1, 1]
+    outputs = [process.communicate()[0] for process in both]
+    assert [output.count("Getting .venv ready") for output in outputs] == [1, 1]
+    assert [output.count(".venv/bin/python is ready") for output in outputs] == [1, 0]
     assert [process.returncode for process in both] == [0, 0]
     assert checkout.calls() == [CREATE, INSTALL, "-m reproduce table1 --jobs 2"]
 

@@ -96,24 +96,29 @@ def test_same_as_with_sgd(name: str) -> None:
 @pytest.mark.feature(
     "callbacks",
     "`LearningRateScheduler`, learning rate tied to tau",
-    'refused: "set `tau`, or construct the optimizer with a `learning_rate` to set it later"',
+    'refused as the first epoch starts: "set `tau`, or construct the optimizer with a '
+    '`learning_rate` to set it later"',
     cases=["LearningRateScheduler"],
 )
 @pytest.mark.feature(
     "callbacks",
     "`ReduceLROnPlateau`, learning rate tied to tau",
-    "refused, likewise",
+    "refused, likewise, but not before it first reduces the rate",
     cases=["ReduceLROnPlateau"],
 )
 @pytest.mark.parametrize(
-    "callback",
-    [callbacks.LearningRateScheduler(halving), callbacks.ReduceLROnPlateau(**PLATEAU)],
-    ids=lambda callback: type(callback).__name__,
+    ("callback", "updates"),
+    [
+        (callbacks.LearningRateScheduler(halving), 0),
+        (callbacks.ReduceLROnPlateau(**PLATEAU), 4),
+    ],
+    ids=["LearningRateScheduler", "ReduceLROnPlateau"],
 )
-def test_tied_learning_rate_is_refused(callback: callbacks.Callback) -> None:
+def test_tied_learning_rate_is_refused(callback: callbacks.Callback, updates: int) -> None:
     model = compiled(descent())
     with pytest.raises(TypeError, match=r"tied to `tau`.*set `tau`, or construct the optimizer"):
         fit(model, callback)
+    assert int(model.optimizer.iterations) == updates
 
 
 class HalvesTau(callbacks.Callback):
@@ -200,7 +205,9 @@ class Interrupts(callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.feature("callbacks", "`BackupAndRestore`", "yes, bit-identically")
+@pytest.mark.feature(
+    "callbacks", "`BackupAndRestore`", "yes, bit-identically from the end of the latest epoch"
+)
 def test_backup_and_restore_goes_on_bit_identically(tmp_path: Path) -> None:
     expected = fit(compiled(chained()))
     with pytest.raises(KeyboardInterrupt):
@@ -211,6 +218,28 @@ def test_backup_and_restore_goes_on_bit_identically(tmp_path: Path) -> None:
     assert len(restarted.history.history["loss"]) == 1
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(a, e)
+
+
+class InterruptsWithin(callbacks.Callback):
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if int(self.model.optimizer.iterations) == 3:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.feature(
+    "callbacks",
+    "`BackupAndRestore(save_freq=...)`, interrupted within an epoch",
+    "that epoch's batches are made once more, as with SGD",
+)
+def test_backup_within_an_epoch_repeats_its_batches(tmp_path: Path) -> None:
+    for name, new in (("ours", chained), ("sgd", sgd)):
+        backup = callbacks.BackupAndRestore(tmp_path / name, save_freq=1)
+        with pytest.raises(KeyboardInterrupt):
+            fit(compiled(new()), backup, InterruptsWithin())
+        model = compiled(new())
+        fit(model, callbacks.BackupAndRestore(tmp_path / name, save_freq=1))
+        # Three epochs of two updates, and the one of the second epoch that was there already.
+        assert int(model.optimizer.iterations) == 7
 
 
 def written_rates(optimizer: LocalEntropy, folder: Path) -> list[float]:
