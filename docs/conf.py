@@ -62,6 +62,11 @@ def mathjax() -> Path:
 
 html_static_path = ["_static", str(mathjax())]
 html_css_files = ["site.css"]
+if "QUICK" in os.environ:
+    html_theme_options = {
+        "announcement": "Built with QUICK=1: the tutorials ran at a small budget. What they print "
+        "and draw shows that they run, and is not what their text speaks of."
+    }
 mathjax_path = "tex-svg-full.js"
 # Nothing is loaded later: no menu, no speech.
 mathjax3_config = {"options": {"enableMenu": False}}

@@ -61,8 +61,8 @@ def accuracy(model):
 # Importance sampling
 # -------------------
 # The loss is a share in [0, 1], nearly the same at all samples: ``loss_multiplier`` says how much
-# an error weighs. Watch the effective sample size, printed below: a tenth of the samples or more
-# is a good range.
+# an error weighs. The effective sample size, printed below, tells whether that is too much: below
+# a tenth of the samples few of them decide.
 
 curves = {}
 
@@ -79,7 +79,7 @@ def record(model, update):
 
 
 model = network(tf.sign)
-sampler = lerh_tf.ImportanceSampling(SAMPLES, control_variate=True, loss_multiplier=100.0)
+sampler = lerh_tf.ImportanceSampling(SAMPLES, control_variate=True, loss_multiplier=50.0)
 optimizer = lerh_tf.LocalEntropy(0.02, sampler, seed=0)
 
 
@@ -95,8 +95,8 @@ print("effective sample size", round(optimizer.diagnostics["effective_sample_siz
 # %%
 # An evolution strategy
 # ---------------------
-# Perturb the weights, score by ranks, move along the mean of the perturbations: the same number
-# of evaluations per update.
+# Perturb the weights, score by standardised losses, move along the mean of the scored
+# perturbations: the same number of evaluations per update.
 
 model_es = network(tf.sign)
 weights = model_es.trainable_variables
@@ -112,14 +112,13 @@ def losses_at(stacked):
     return tf.vectorized_map(one, stacked)
 
 
-def evolve(sigma=0.14, rate=0.15):
+def evolve(sigma=0.3, rate=0.15):
     half = [normal((SAMPLES // 2, *w.shape)).astype("float32") for w in weights]
     z = [np.concatenate([h, -h]) for h in half]
     losses = losses_at([w.numpy() + sigma * z_w for w, z_w in zip(weights, z, strict=True)]).numpy()
-    ranks = np.empty(SAMPLES, "float32")
-    ranks[np.argsort(losses)] = np.linspace(0.5, -0.5, SAMPLES)
+    scores = (losses.mean() - losses) / (losses.std() + 1e-6)
     for w, z_w in zip(weights, z, strict=True):
-        w.assign_add(rate / sigma * np.tensordot(ranks, z_w, 1) / SAMPLES)
+        w.assign_add(rate / sigma * np.tensordot(scores, z_w, 1) / SAMPLES)
 
 
 curves["evolution strategy"] = record(model_es, evolve)

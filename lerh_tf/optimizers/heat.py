@@ -56,7 +56,8 @@ class HeatRegularization(GaussianApproximation):
             not positive, or m or g left the dtype of the weights; it moves nothing in any case.
             "raise" raises `tf.errors.InvalidArgumentError` after `step`, at the end of `fit` or,
             with the callback `Diagnostics`, after the batch. "warn" warns after `step` and at the
-            end of `fit`. Defaults to "raise".
+            end of `fit`, where either warns, once, if m was x in all updates so far. Defaults to
+            "raise".
         name: the optimizer's name; None numbers them as Keras does: "heat_regularization", then
             "heat_regularization_1". Defaults to None.
         **kwargs: further arguments of the default inner SGD, such as `momentum`, `weight_decay`,
@@ -66,8 +67,8 @@ class HeatRegularization(GaussianApproximation):
         ValueError: `tau` is not positive and finite, `solver` no kernel and no known name,
             `seed` out of range, `subspace` or `inner_jit_compile` none of theirs, `parallel`
             unknown or nothing that the solver's work can be split by, `on_failure`
-            neither "raise" nor "warn", or `optimizer` no Keras optimizer of gradients or beside
-            arguments that belong to it.
+            neither "raise" nor "warn", `optimizer` no Keras optimizer of gradients or beside
+            arguments that belong to it, or a further argument none of `keras.optimizers.SGD`'s.
 
     References:
         Algorithm 2; equation (Euler-Lagrange) of Section 5.2.

@@ -67,7 +67,8 @@ class LocalEntropy(GaussianApproximation):
             not positive, or m or g left the dtype of the weights; it moves nothing in any case.
             "raise" raises `tf.errors.InvalidArgumentError` after `step`, at the end of `fit` or,
             with the callback `Diagnostics`, after the batch. "warn" warns after `step` and at the
-            end of `fit`. Defaults to "raise".
+            end of `fit`, where either warns, once, if m was x in all updates so far. Defaults to
+            "raise".
         name: the optimizer's name; None numbers them as Keras does: "local_entropy", then
             "local_entropy_1". Defaults to None.
         **kwargs: further arguments of the default inner SGD, such as `momentum`, `weight_decay`,
@@ -77,8 +78,8 @@ class LocalEntropy(GaussianApproximation):
         ValueError: `tau` is not positive and finite, `sampler` no kernel and no known name,
             `seed` out of range, `subspace` or `inner_jit_compile` none of theirs, `parallel`
             unknown or nothing that the sampler's work can be split by, `on_failure`
-            neither "raise" nor "warn", or `optimizer` no Keras optimizer of gradients or beside
-            arguments that belong to it.
+            neither "raise" nor "warn", `optimizer` no Keras optimizer of gradients or beside
+            arguments that belong to it, or a further argument none of `keras.optimizers.SGD`'s.
 
     References:
         Algorithm 1; equations (graddescent) and (gradient) of Section 3.1.
