@@ -312,6 +312,8 @@ def test_optimizer_s_argument_acts_once_per_weight_update(name: str) -> None:
 
 
 @pytest.mark.feature("update", "constraints", "yes", cases=["kernel0", "kernel1"])
+# Importance sampling without noise has x for a mean.
+@pytest.mark.filterwarnings("ignore:.*The mean m was x itself:RuntimeWarning")
 @pytest.mark.parametrize("kernel", [SGLD(20), ImportanceSampling(20)])
 def test_constraint_acts_once_per_weight_update(kernel: Any) -> None:
     def train(optimizer: Any) -> int:
