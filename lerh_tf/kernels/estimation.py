@@ -127,7 +127,9 @@ class _Problem(NamedTuple):
     @classmethod
     def of(cls, kernel: Any, f: Any, weights: Any, tau: Any, seed: Any) -> "_Problem":
         if not isinstance(kernel, Kernel):
-            raise TypeError(f"`kernel` must be a `lerh_tf.Kernel`. Received: kernel={kernel!r}")
+            raise TypeError(
+                f"`kernel` must be an instance of a `lerh_tf.Kernel`. Received: kernel={kernel!r}"
+            )
         if not callable(f):
             raise TypeError(
                 "`f` must be a function from a list of tensors to the scalar loss, or an "

@@ -40,8 +40,8 @@ def chosen_kernel(
     if isinstance(choice, type) and issubclass(choice, Kernel) and not issubclass(choice, others):
         instance = f" Make an instance: `{choice.__name__}()`."
     raise ValueError(
-        f"`{argument}` must be {names} or a `lerh_tf.Kernel` other than {foreign}, which belong to "
-        f"the other optimizer.{instance} Received: {argument}={choice!r}"
+        f"`{argument}` must be {names} or an instance of a `lerh_tf.Kernel` other than {foreign}, "
+        f"which belong to the other optimizer.{instance} Received: {argument}={choice!r}"
     )
 
 

@@ -74,7 +74,11 @@ def test_nothing_finite_is_not_valid() -> None:
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
-        ({"kernel": "sgld"}, TypeError, r"`kernel` must be a `lerh_tf\.Kernel`.*kernel='sgld'"),
+        (
+            {"kernel": "sgld"},
+            TypeError,
+            r"`kernel` must be an instance of a `lerh_tf\.Kernel`.*kernel='sgld'",
+        ),
         ({"f": 3.0}, TypeError, r"`f` must be a function .* Received: f=3\.0"),
         ({"weights": np.zeros(3)}, TypeError, r"`weights` must be a list, one array for each"),
         ({"weights": []}, ValueError, r"`weights` must hold at least one array.* Received: \[\]"),

@@ -55,7 +55,10 @@ def test_sampler_by_name_is_the_paper_s() -> None:
         ({"tau": "0.1"}, r"`tau` must be a positive, finite number\. Received: tau='0\.1'"),
         ({"seed": -1}, r"`seed` must be an integer of at least 0\. Received: seed=-1"),
         ({"seed": 2**32}, r"`seed` must be below 2\*\*32\. Received: seed=4294967296"),
-        ({"solver": "sgld"}, r'`solver` must be "robbins_monro" or a `lerh_tf\.Kernel` .*\'sgld\''),
+        (
+            {"solver": "sgld"},
+            r'`solver` must be "robbins_monro" or an instance of a `lerh_tf\.Kernel` .*\'sgld\'',
+        ),
         ({"solver": SGLD()}, r"`solver` must be .* other than .*`SGLD`.* Received: solver=SGLD\("),
     ],
 )

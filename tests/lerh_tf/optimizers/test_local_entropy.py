@@ -263,7 +263,7 @@ def test_seed_at_the_boundary(seed: Any) -> None:
 def test_sampler_must_be_one(choice: Any) -> None:
     with pytest.raises(ValueError, match=r"^`sampler` must be ") as refusal:
         LocalEntropy(sampler=choice)
-    assert refusal.match('"sgld" or "importance_sampling" or a `lerh_tf.Kernel`')
+    assert refusal.match('"sgld" or "importance_sampling" or an instance of a `lerh_tf.Kernel`')
     assert str(refusal.value).endswith(f"Received: sampler={choice!r}")
     advised = "Make an instance: `ImportanceSampling()`." in str(refusal.value)
     assert advised == (choice is ImportanceSampling)
