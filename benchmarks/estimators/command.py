@@ -1,7 +1,9 @@
 """What `make estimators` does, once its arguments are known to be good."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +48,22 @@ def compare(
     """
     data = partial(mnist, data_dir)
     code = make(partial(jobs, protocol, seeds, data_dir), threads, workers, output, console, data)
-    timing = partial(costs.jobs, protocol.turns, data)
     for count in _TIMED_THREADS:
         # A process of its own, as threads are set once, and alone: others would take its time.
-        code = max(code, make(timing, count, Workers(2), output, console, data))
+        with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+            timed = alone.submit(_time, protocol.turns, count, output, data_dir)
+            code = max(code, timed.result())
     store = Store(output, warn=console.print)
     text, written = report.render(store, protocol, seeds, output, figures)
     for path in written:
         console.print(f"wrote {path}")
     return code, text
+
+
+def _time(turns: int, threads: int, output: Path, data_dir: Path | None) -> int:
+    data = partial(mnist, data_dir)
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return make(partial(costs.jobs, turns, data), threads, Workers(), output, console, data)
 
 
 def jobs(
