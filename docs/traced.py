@@ -1,6 +1,7 @@
 """The measured numbers in the pages' sentences: of which cells of which record each is made."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, starmap
 from typing import NamedTuple
 
 from docs.records import VALUE, Record
@@ -8,7 +9,6 @@ from docs.records import VALUE, Record
 RACE = "docs/measured/race.md"
 NETWORKS = "docs/measured/networks.md"
 ESTIMATORS = "docs/measured/estimators.md"
-TWO_THREADS = "docs/measured/estimators-two-threads.md"
 ADAPT_TAU = "docs/measured/adapt-tau.md"
 SIGN_NETWORK = "docs/measured/sign-network.md"
 SIGN_SETTINGS = "docs/measured/sign-network-settings.md"
@@ -24,6 +24,9 @@ GRADIENTS = "importance sampling, gradients"
 CHAIN, CONTROLLED_CHAIN = "SGLD as printed, from x", "SGLD as printed, control variate"
 RELATIVE_CHAIN = "SGLD, step sizes tau / 5, control variate"
 DEFAULT = "30 gradients, the default"
+HUNDRED, LOSSES = "100 gradients", "importance sampling, 1000 losses"
+PAIRS, SOBOL = "antithetic pairs", "scrambled Sobol points"
+AVERAGING = "Robbins-Monro, averaging"
 AT_LARGE_TAU = tuple(f"Algorithm 2, tau {tau}, 900 gradients" for tau in ("0.1", "1.5"))
 BOTH = ("Algorithm 1, tau 0.01, 1000 gradients", "Algorithm 2, tau 0.01, relative error 0.1")
 
@@ -85,6 +88,12 @@ def ratios(over: Iterable[float], under: Iterable[float]) -> tuple[float, float]
     return span(one / other for one, other in zip(over, under, strict=True))
 
 
+def at_budgets(record: Record) -> Iterator[tuple[list[float], list[float]]]:
+    """Yields the errors of importance sampling as printed and controlled, budget by budget."""
+    for evaluations in ("10", "100", "1000"):
+        yield errors(record, PRINTED, evaluations), errors(record, CONTROLLED, evaluations)
+
+
 def thousandths(record: Record) -> tuple[float, float]:
     """Returns the error of 100 gradients over that of 1000 losses as printed."""
     return ratios(errors(record, GRADIENTS, "100"), errors(record, PRINTED, "1000"))
@@ -96,9 +105,18 @@ def chains_apart(record: Record) -> tuple[float, float]:
     return span(row.number("chains apart") for row in found if row.cells["tau"] == "1.5")
 
 
-def cost(name: str) -> Callable[[Record], list[float]]:
-    """Returns what reads the cost of a weight update, over SGD's."""
-    return lambda record: [record.number(name, column="over SGD's")]
+def costs(threads: int, *names: str) -> Callable[[Record], list[float]]:
+    """Returns what reads the costs of weight updates, over SGD's."""
+    column = f"over SGD's, {threads} threads"
+    return lambda record: [record.number(name, column=column) for name in names]
+
+
+def with_noise(record: Record, estimator: str, *noises: str) -> list[float]:
+    """Returns errors under other noise over those under independent noise, at tau = 0.01."""
+    return [
+        record.number(f"{estimator}, {noise}", column="0.01", under="## Other noise")
+        for noise in noises
+    ]
 
 
 def trained(record: Record, column: str, *names: str) -> list[float]:
@@ -173,7 +191,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         ),
         "0.002 to 0.004 times": Source(ESTIMATORS, thousandths),
         "14 to 25 times": Source(
-            ESTIMATORS, lambda r: ratios(errors(r, PRINTED), errors(r, CONTROLLED))
+            ESTIMATORS, lambda r: span(chain.from_iterable(starmap(ratios, at_budgets(r))))
         ),
         "is 340 to 1600 steps": Source(ESTIMATORS, lambda r: span(errors(r, CHAIN))),
         "is 0.33 to 0.78 of": Source(ESTIMATORS, lambda r: span(errors(r, CONTROLLED_CHAIN))),
@@ -185,11 +203,27 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         ),
         "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
         "to 0.17 to 0.22 of": Source(
-            ESTIMATORS, lambda r: span(errors(r, "Robbins-Monro, averaging", "3600", "1.5"))
+            ESTIMATORS, lambda r: span(errors(r, AVERAGING, "3600", "1.5"))
         ),
-        "default, cost 4.2 of": Source(ESTIMATORS, cost(DEFAULT)),
-        "losses 45.7": Source(ESTIMATORS, cost("importance sampling, 1000 losses")),
-        "gradients cost 3.0": Source(TWO_THREADS, cost(DEFAULT)),
+        "cost 4.1 of SGD's updates, 100 gradients 7.7 and 1000 losses 53.2; with 2 threads": Source(
+            ESTIMATORS,
+            lambda r: [
+                *costs(1, DEFAULT)(r),
+                100,
+                *costs(1, HUNDRED)(r),
+                1000,
+                *costs(1, LOSSES)(r),
+                2,
+            ],
+        ),
+        "3.1, 4.8 and 28.1": Source(ESTIMATORS, costs(2, DEFAULT, HUNDRED, LOSSES)),
+        "leave 0.90 of": Source(ESTIMATORS, lambda r: with_noise(r, GRADIENTS, PAIRS)),
+        "0.84 of": Source(ESTIMATORS, lambda r: with_noise(r, AVERAGING, PAIRS)),
+        "points 0.83 of": Source(ESTIMATORS, lambda r: with_noise(r, GRADIENTS, SOBOL)),
+        "by 1.10 and 1.05": Source(ESTIMATORS, lambda r: with_noise(r, CONTROLLED, PAIRS, SOBOL)),
+        "error 5.24 times": Source(
+            ESTIMATORS, lambda r: with_noise(r, AVERAGING, "common random numbers")
+        ),
         "to 0.07 and 0.09 of": Source(ESTIMATORS, lambda r: trained(r, "error / step", *BOTH)),
         "to 0.20 and 0.21 of": Source(
             ESTIMATORS, lambda r: trained(r, "error / step", *AT_LARGE_TAU)
@@ -199,12 +233,12 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "that 5 seeds": Source(ESTIMATORS, seeds),
     },
     "docs/choosing.md": {
-        "cost 4.2 of": Source(ESTIMATORS, cost(DEFAULT)),
+        "cost 4.1 of": Source(ESTIMATORS, costs(1, DEFAULT)),
         "that 5 seeds": Source(ESTIMATORS, seeds),
     },
     "docs/limits.md": {
-        "from 4.2": Source(ESTIMATORS, cost(DEFAULT)),
-        "to 45.7": Source(ESTIMATORS, cost("importance sampling, 1000 losses")),
+        "from 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
+        "to 53.2": Source(ESTIMATORS, costs(1, LOSSES)),
         "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
         "0.002 to 0.004 of": Source(ESTIMATORS, thousandths),
     },
