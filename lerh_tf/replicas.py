@@ -6,6 +6,7 @@ What they exchange stands outside loops: an all-reduce can't stand inside `tf.wh
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -45,6 +46,21 @@ class Replicas:
     def mean(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Returns the mean of each tensor over the replicas, likewise."""
         return [total / tf.cast(self.count, total.dtype) for total in self.total(tensors)]
+
+    def static_total(self, number: int | None) -> int | None:
+        """Returns the sum of a number that each replica knows as it traces; None if one does not.
+
+        Those of another process are taken to be as large.
+        """
+
+        def summed(strategy: tf.distribute.Strategy, number: Any) -> int | None:
+            numbers = strategy.experimental_local_results(number)
+            known = [each for each in numbers if each is not None]
+            return sum(known) * self.count // len(numbers) if len(known) == len(numbers) else None
+
+        if tf.__internal__.distribute.strategy_supports_no_merge_call():
+            return None if number is None else number * self.count
+        return tf.distribute.get_replica_context().merge_call(summed, args=(number,))
 
     def gathered(self, tensor: tf.Tensor) -> tf.Tensor:
         """Returns the replicas' tensors, joined along the first axis; they may differ there."""

@@ -210,13 +210,13 @@ class _Rewiring:
 
     def _spans_all(self, shape: tf.TensorShape, dimension: int) -> bool:
         """Returns whether so many inputs are known to span all dimensions."""
-        if shape.rank is None:
-            return False
-        known = [size for size in shape if size is not None]
-        # Parts whose size is static are of one size.
-        parts = self._replicas.count if self._replicas.split == "batch" and shape[:1] else 1
-        is_static = len(known) == shape.rank
-        return (parts if is_static else 1) * math.prod(known) >= dimension
+        rows = shape.num_elements()
+        if self._replicas.split == "batch":
+            # All replicas must find the same, those of unequal parts too.
+            rows = self._replicas.static_total(rows)
+        if rows is None and shape.rank is not None:
+            rows = math.prod(size for size in shape[1:] if size is not None)
+        return rows is not None and rows >= dimension
 
 
 def _keeps_values(node: Any) -> bool:

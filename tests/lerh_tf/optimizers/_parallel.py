@@ -49,8 +49,8 @@ def chain(samples: int, **arguments: Any) -> Any:
     return LocalEntropy(0.01, SGLD(samples), seed=0, **arguments)
 
 
-def data() -> tuple[Array, Array]:
-    x = np.random.default_rng(0).normal(size=(ROWS, WIDTH)).astype("float32")
+def data(rows: int = ROWS) -> tuple[Array, Array]:
+    x = np.random.default_rng(0).normal(size=(rows, WIDTH)).astype("float32")
     return x, x[:, :3].sum(1, keepdims=True)
 
 
@@ -131,7 +131,7 @@ def shared(strategies: dict[int, Strategy], none: Strategy) -> dict[str, Any]:
     """How far replicas that share updates are from one process, by kernel, split and count."""
     counts: dict[str, dict[str, tuple[int, ...]]] = {
         "importance": {"samples": (2, 3, 4), "batch": (2,)},
-        "control variate": {"batch": (2,)},
+        "control variate": {"samples": (2,), "batch": (2,)},
         "gradients": {"samples": (2,), "batch": (3,)},
         "robbins-monro": {"samples": (2,), "batch": (2,)},
     }
@@ -207,28 +207,35 @@ def by_step(
 
     call = update if eagerly else tf.function(update, autograph=False)
     for _ in range(2):
-        call(*map(each, data()))
+        call(*map(each, data(parts[-1].stop)))
     return weights(model)
 
 
 def loops(two: Strategy) -> dict[str, float]:
-    """Unequal parts and eager calls, beside one process whose loss is the mean of the parts'."""
-    parts = [slice(0, 4), slice(4, ROWS)]
-    model, start = network(), weights(network())
-    optimizer = MAKE["gradients"]()
+    """Unequal parts and eager calls, beside one process whose loss is the mean of the parts'.
+
+    The rows of all span the inputs or do not; by one part's number one could take either for so.
+    """
+    found = {}
+    for name, bounds in {"graph": (4, 12), "eager": (4, 12), "spanning": (8, 24)}.items():
+        parts = [slice(0, bounds[0]), slice(*bounds)]
+        expected = alone(parts)
+        actual = by_step(two, MAKE["gradients"], parts, "batch", eagerly=name == "eager")
+        found[name] = relative(actual, expected, weights(network()))
+    return found
+
+
+def alone(parts: list[slice]) -> Array:
+    """Two updates of one process."""
+    model, optimizer = network(), MAKE["gradients"]()
 
     def loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         squares = (model(x, training=True) - y) ** 2
         return tf.add_n([tf.reduce_mean(squares[part]) for part in parts]) / 2.0
 
     for _ in range(2):
-        optimizer.step(loss, model.trainable_variables, *data())
-    expected = weights(model)
-    found = {
-        name: by_step(two, MAKE["gradients"], parts, "batch", eagerly=name == "eager")
-        for name in ("graph", "eager")
-    }
-    return {name: relative(each, expected, start) for name, each in found.items()}
+        optimizer.step(loss, model.trainable_variables, *data(parts[-1].stop))
+    return weights(model)
 
 
 def network_with(layer: Callable[[], keras.Layer] | None = None) -> keras.Model:

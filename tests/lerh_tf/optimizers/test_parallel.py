@@ -29,6 +29,7 @@ def found() -> dict[str, Any]:
 CASES = [
     *(f"importance, samples, {count}" for count in (2, 3, 4)),
     "importance, batch, 2",
+    "control variate, samples, 2",
     "control variate, batch, 2",
     "gradients, samples, 2",
     "gradients, batch, 3",
@@ -97,7 +98,7 @@ def test_blocks_are_those_of_the_whole_where_a_forward_pass_limits_them(
     assert found["large"] < ROUNDING
 
 
-@pytest.mark.parametrize("call", ["graph", "eager"])
+@pytest.mark.parametrize("call", ["graph", "eager", "spanning"])
 def test_parts_of_other_sizes_and_eager_calls(found: dict[str, Any], call: str) -> None:
     assert found["loops"][call] < ROUNDING
 
