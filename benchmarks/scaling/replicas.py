@@ -68,7 +68,9 @@ def _serve(connection: Connection, count: int) -> None:
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * count
     )
-    updates = cache(lambda case: Update(case, count))
+    # One for all: TensorFlow's exchanges of a second one would meet the first one's.
+    strategy = tf.distribute.MirroredStrategy([f"CPU:{device}" for device in range(count)])
+    updates = cache(lambda case: Update(case, strategy))
     while True:
         try:
             question, case = connection.recv()
@@ -86,20 +88,20 @@ class Update:
 
     Args:
         case: which.
-        count: the replicas, each a logical device.
+        strategy: the replicas', each a logical device.
     """
 
-    def __init__(self, case: Case, count: int):
+    def __init__(self, case: Case, strategy: Any):
         import keras
         import tensorflow as tf
 
         from lerh_tf import ImportanceSampling, LocalEntropy
 
+        count = strategy.num_replicas_in_sync
         self._case, self._count = case, count
         draw = np.random.default_rng(0)
         inputs = draw.random((case.rows, *_INPUTS[case.network]), dtype=np.float32)
         x, y = tf.constant(inputs), tf.constant(draw.integers(10, size=case.rows))
-        strategy = tf.distribute.MirroredStrategy([f"CPU:{device}" for device in range(count)])
         keras.utils.set_random_seed(0)
         with strategy.scope():
             model = _network(case.network)

@@ -40,14 +40,15 @@ def test_model_tells_where_it_ends() -> None:
 
 
 def test_two_replicas_are_timed_and_what_they_send_is_counted() -> None:
-    (batch,) = [case for case in QUICK if case.parallel == "batch"]
-    (found,) = measure([batch], rounds=1, say=lambda _: None)
-    assert len(found.one) == len(found.two) == 1
-    assert min(*found.one, *found.two, found.costs.repeated) > 0.0
+    samples, batch = measure(QUICK, rounds=1, say=lambda _: None)
+    for each in (samples, batch):
+        assert len(each.one) == len(each.two) == 1
+        assert min(*each.one, *each.two) > 0.0
+        assert 0.0 <= each.costs.shared <= each.costs.alone
+    assert samples.costs.repeated == 0.0 < batch.costs.repeated
     # The rows that span the subspace, the losses of 20 samples, and little else.
-    rows = batch.rows // 2 * 784 * 4
-    assert rows < found.costs.bytes - 20 * 4 < rows + 1000
-    assert found.costs.shared <= found.costs.alone
+    rows = batch.case.rows // 2 * 784 * 4
+    assert rows < batch.costs.bytes - 20 * 4 < rows + 1000
 
 
 def test_half_of_what_is_shared() -> None:
