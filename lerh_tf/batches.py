@@ -19,8 +19,8 @@ def whole_batches(
 
     Without end, since Keras counts a pipeline's batches once per replica, and `tf.distribute` makes
     an update without data behind the end of one that has an end. Where several workers run, each
-    reads the data set by itself: `shuffle` then needs a `seed`. `fit` looks at a batch of its own
-    before it trains an optimizer that is not built, for which a shuffled data set starts once more.
+    reads the data set by itself: `shuffle` then needs a `seed`. `fit` looks at a batch before it
+    trains, for which a shuffled data set starts once more.
 
     Args:
         dataset: a batched `tf.data.Dataset`; the last batch may be smaller.
