@@ -14,6 +14,11 @@ from reproduce.cli.entry import main
 _SAMPLES = (100, 1000, 10_000, 100_000, 1_000_000)
 _QUICK_SAMPLES = (10, 100)
 _THREADS = 2
+_TITLES = {
+    "scaling": "Seconds of a weight update on L replicas",
+    "model": "Modelled efficiency on L processors",
+    "errors": "Error of one update's mean over its step, J samples of all processors together",
+}
 
 app = App(
     name="python -m benchmarks.scaling",
@@ -76,8 +81,11 @@ def scaling(
         "ring. What is shared and repeated is measured on one replica; the model's seconds on two "
         "are without exchange, which is a copy within this process."
     )
-    parts = [table.to_markdown(index=False, disable_numparse=True) for table in tables.values()]
-    text = "\n\n".join([*parts, notes]) + "\n"
+    parts = [
+        f"## {_TITLES[name]}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
+        for name, table in tables.items()
+    ]
+    text = "\n\n".join(["# Replicas", *parts, notes]) + "\n"
     for name, content in {
         "scaling.md": text,
         **{f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()},
