@@ -19,8 +19,8 @@ class CentredSums(NamedTuple):
 
     Attributes:
         largest: the largest log weight so far.
-        powers: sums of 1, u and u^2, in float64.
-        moment: per variable, the sums of u z and of z, flattened, shape [2, size].
+        powers: sums of 1, u, u^2 and u^3, in float64.
+        moment: per variable, the sums of z, u z and u^2 z, flattened, shape [3, size].
         spread: sums of |z|^2, u |z|^2 and u^2 |z|^2, in float64.
         non_finite: number of samples whose weight is not finite.
     """
@@ -39,9 +39,9 @@ class CentredSums(NamedTuple):
             anchor: one tensor per variable, of the shape of its part of z.
             dtype: of log weights.
         """
-        moment = [tf.zeros([2, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
-        three = tf.zeros([3], tf.float64)
-        return cls(tf.constant(-float("inf"), dtype), three, moment, three, tf.zeros([], dtype))
+        moment = [tf.zeros([3, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
+        powers, spread = (tf.zeros([size], tf.float64) for size in (4, 3))
+        return cls(tf.constant(-float("inf"), dtype), powers, moment, spread, tf.zeros([], dtype))
 
     def add(self, log_weights: tf.Tensor, z: Sequence[Part], counts: tf.Tensor) -> "CentredSums":
         """Returns the sums with one block of samples added.
@@ -55,36 +55,36 @@ class CentredSums(NamedTuple):
         log_weights = tf.where(finite, log_weights, -float("inf"))
         old = self.relative_to(tf.maximum(self.largest, tf.reduce_max(log_weights)))
         u = tf.where(counts, tf.math.expm1(log_weights - finite_shift(old.largest)), 0.0)
-        ones = tf.cast(counts, u.dtype)
-        rows = tf.stack([u, ones])
-        powers = tf.cast(tf.stack([ones, u, u * u]), tf.float64)
+        rows = tf.stack([tf.cast(counts, u.dtype), u, u * u])
+        powers = tf.cast(tf.stack([*tf.unstack(rows), u**3]), tf.float64)
         squares = tf.add_n([tf.cast(square_norms(z_v), tf.float64) for z_v in z])
         return CentredSums(
             old.largest,
             old.powers + tf.reduce_sum(powers, 1),
             [m + weighted_sums(rows, z_v) for m, z_v in zip(old.moment, z, strict=True)],
-            old.spread + tf.reduce_sum(powers * squares, 1),
+            old.spread + tf.reduce_sum(powers[:3] * squares, 1),
             old.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
         )
 
     def relative_to(self, largest: tf.Tensor) -> "CentredSums":
         """Returns the sums with w over exp(largest), for a number at least as large."""
         less = tf.math.expm1(tf.cast(self.largest - finite_shift(largest), tf.float64))
-        factor = 1.0 + less
-
-        def rescaled(sums: tf.Tensor) -> tf.Tensor:
-            # 1 + u shrinks by the factor, which moves u by `less` too.
-            plain, first, second = tf.unstack(sums)
-            moved = factor * first + less * plain
-            squared = factor**2 * second + less * (2.0 * factor * first + less * plain)
-            return tf.stack([plain, moved, squared])
-
-        moment = [
-            tf.stack([tf.cast(factor, m.dtype) * m[0] + tf.cast(less, m.dtype) * m[1], m[1]])
-            for m in self.moment
-        ]
+        factor, one, zero = 1.0 + less, tf.ones_like(less), tf.zeros_like(less)
+        # 1 + u shrinks by the factor, which moves u by `less` too: the sums' matrix, row by row.
+        moves = tf.stack(
+            [
+                tf.stack([one, zero, zero, zero]),
+                tf.stack([less, factor, zero, zero]),
+                tf.stack([less**2, 2.0 * less * factor, factor**2, zero]),
+                tf.stack([less**3, 3.0 * less**2 * factor, 3.0 * less * factor**2, factor**3]),
+            ]
+        )
         return CentredSums(
-            largest, rescaled(self.powers), moment, rescaled(self.spread), self.non_finite
+            largest,
+            tf.linalg.matvec(moves, self.powers),
+            [tf.cast(moves[:3, :3], m.dtype) @ m for m in self.moment],
+            tf.linalg.matvec(moves[:3, :3], self.spread),
+            self.non_finite,
         )
 
     @property
@@ -100,35 +100,47 @@ class CentredSums(NamedTuple):
     @property
     def effective_sample_size(self) -> tf.Tensor:
         """(sum w)^2 / sum w^2; 0 without any weight."""
-        plain, first, second = tf.unstack(self.powers)
+        plain, first, second, _ = tf.unstack(self.powers)
         return tf.math.divide_no_nan(self.total**2, plain + 2.0 * first + second)
 
     def means(self) -> list[tf.Tensor]:
         """Returns the weighted mean of z less the plain one, flattened; 0 without any weight."""
-        centre = self._centre
+        centre, total = self._centre, self.total
         return [
-            tf.math.divide_no_nan(
-                m[0] - tf.cast(centre, m.dtype) * m[1], tf.cast(self.total, m.dtype)
-            )
+            tf.math.divide_no_nan(m[1] - tf.cast(centre, m.dtype) * m[0], tf.cast(total, m.dtype))
             for m in self.moment
         ]
 
-    def variance(self) -> tf.Tensor:
-        """Returns sum a^2 |z|^2 - |sum a z|^2 / J, a = w / sum w - 1 / J.
+    def variance(self, dimensions: tf.Tensor) -> tf.Tensor:
+        """Returns the delta method's variance of c = sum a z, and what that misses.
 
-        That is the variance of a sum of J independent terms a z, the total over all entries. Where
-        z is independent of the weights a sum of a^2 remains per entry, without bias.
+        With v = w / sum w and a = v - 1 / J it is sum |a z - v c|^2, the total over all entries. In
+        each of the d dimensions where z is independent of the weights its expectation lacks
+        sum a^2 / J + 2 sum a^3 - (sum a^2)^2 of the variance sum a^2.
+
+        Args:
+            dimensions: d, scalar tensor.
         """
-        plain, first, second = tf.unstack(self.spread)
-        centre = self._centre
-        squares = second - centre * (2.0 * first - centre * plain)
-        means = [tf.cast(m, tf.float64) for m in self.means()]
-        square_of_sum = tf.add_n([tf.reduce_sum(m**2) for m in means])
-        return tf.maximum(
-            tf.math.divide_no_nan(squares, self.total**2)
-            - tf.math.divide_no_nan(square_of_sum, self.powers[0]),
-            0.0,
+        count, centre, total = self.powers[0], self._centre, self.total
+        of_two = tf.math.divide_no_nan(self._centred(self.powers[:3]), total**2)
+        _, _, second, third = tf.unstack(self.powers)
+        of_three = tf.math.divide_no_nan(
+            third - centre * (3.0 * second - 2.0 * count * centre**2), total**3
         )
+        pairs = list(zip(self.means(), self.moment, strict=True))
+        square = tf.add_n([tf.cast(tf.reduce_sum(c**2), tf.float64) for c, _ in pairs])
+        cross = tf.add_n(
+            [tf.cast(tf.reduce_sum(c * self._centred(m)), tf.float64) for c, m in pairs]
+        )
+        squares = tf.math.divide_no_nan(self._centred(self.spread) - 2.0 * cross, total**2)
+        delta = squares + square * (of_two - tf.math.divide_no_nan(tf.ones_like(count), count))
+        missed = tf.math.divide_no_nan(of_two, count) + 2.0 * of_three - of_two**2
+        return tf.maximum(delta + tf.cast(dimensions, tf.float64) * missed, 0.0)
+
+    def _centred(self, sums: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of (u - mean u)^2 x, of those of x, u x and u^2 x."""
+        centre = tf.cast(self._centre, sums.dtype)
+        return sums[2] - centre * (2.0 * sums[1] - centre * sums[0])
 
     @property
     def _centre(self) -> tf.Tensor:

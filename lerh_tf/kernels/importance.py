@@ -62,15 +62,9 @@ class ImportanceSampling(Kernel):
     most of many dimensions, whatever ESS is. Where f is convex it is an upper bound, but in one
     or two dimensions up to a quarter too small where f falls so steeply that few samples carry
     the weight; where f is curved downwards it can be a third too small. It is the spread over
-    repetitions: the bias of m, of the order of 1 / ESS, is not in it. With gradients it is
-    made in the same way: the delta method, and what that lacks where gradients are independent of
-    the weights. With the control variate, a^j = v^j - 1 / J, it is the spread of J terms,
-
-    tau (sum_j (a^j)^2 |z^j|^2 - |sum_j a^j z^j|^2 / J),
-
-    whose expectation is the variance, tau d sum_j (a^j)^2, where f is flat. It is right to a tenth
-    where f is flat in most of many dimensions, and may be far too large in one dimension where few
-    samples carry the weight.
+    repetitions: the bias of m, of the order of 1 / ESS, is not in it. With the control variate
+    and with gradients it is made in the same way: the delta method, and what that lacks where the
+    control variate's z^j, or the gradients, are independent of the weights.
 
     Args:
         samples: number of samples (paper's J), a positive integer; at least 2 with
@@ -333,7 +327,7 @@ class ImportanceSampling(Kernel):
     def _variance(self, sums: Sums, tau: tf.Tensor, dimensions: tf.Tensor) -> tf.Tensor:
         """Returns the total variance of m: the delta method's, and what that misses."""
         if isinstance(sums, CentredSums):
-            return tf.cast(tau, tf.float64) * sums.variance()
+            return tf.cast(tau, tf.float64) * sums.variance(dimensions)
         variance = sums.delta_variance()
         tau = tf.cast(tau, variance.dtype)
         if self._has_gradients:

@@ -46,8 +46,12 @@ def np_estimator(
         delta = np.sum(v**2 * np.sum((values - mean) ** 2, 1))
         variance = delta + missed * values.var(0, ddof=1).sum()
         return -factor * TAU * mean, factor * TAU * np.sqrt(variance)
-    terms = (v - 1.0 / J)[:, None] * values
-    return np.sqrt(TAU) * terms.sum(0), np.sqrt(TAU * J * terms.var(0).sum())
+    a = v - 1.0 / J
+    terms = a[:, None] * values
+    moved = terms.sum(0)
+    missed = np.sum(a**2) / J + 2.0 * np.sum(a**3) - np.sum(a**2) ** 2
+    variance = np.sum((terms - v[:, None] * moved) ** 2) + values.shape[1] * missed
+    return np.sqrt(TAU) * moved, np.sqrt(TAU * variance)
 
 
 ESTIMATORS: dict[str, dict[str, Any]] = {

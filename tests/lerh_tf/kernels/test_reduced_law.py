@@ -267,9 +267,7 @@ def test_standard_error_is_the_spread_over_repetitions(name: str) -> None:
     # SGLD's is stated for a flat f.
     draws = draw(HONEST[name], True, flat_network if name.startswith("sgld") else network)
     error = float(np.sqrt(np.mean(draws.standard_error**2)))
-    # The control variate's leaves out how a^2 depends on z: right to a tenth, its docstring says.
-    rtol = 0.1 if name.endswith("control-variate") else 0.05
-    np.testing.assert_allclose(error, spread(draws), rtol=rtol)
+    np.testing.assert_allclose(error, spread(draws), rtol=0.05)
 
 
 def test_standard_error_counts_repeated_rows_of_an_embedding_once() -> None:
