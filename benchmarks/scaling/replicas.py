@@ -1,15 +1,15 @@
 """A process with so many replicas, a thread each, that makes weight updates when asked."""
 
-import multiprocessing
 import time
 from collections.abc import Callable
 from functools import cache, cached_property
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from benchmarks.asked import Asked
 from benchmarks.peers.worker import fix_threads
 from benchmarks.scaling.cases import Case
 
@@ -17,44 +17,28 @@ _TAU = 0.01
 _INPUTS = {"dense": (784,), "convolutional": (28, 28, 1)}
 
 
-class Replicas:
-    """A process of replicas; their threads sleep while another's turn is.
+class Replicas(Asked):
+    """A process of replicas.
 
     Args:
         count: how many, each with one thread.
     """
 
     def __init__(self, count: int):
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, count), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._connection.close()
-        self._process.join(timeout=10.0)
-        self._process.kill()
+        super().__init__(_serve, count)
 
     def update(self, case: Case) -> float:
         """Makes a weight update; returns its seconds."""
-        return float(self._ask("update", case))
+        return float(self.ask("update", case))
 
     def noise(self, case: Case) -> float:
         """Draws the noise of a weight update, all of it on one replica; returns the seconds."""
-        return float(self._ask("noise", case))
+        return float(self.ask("noise", case))
 
     def exchanged(self, case: Case) -> tuple[int, int]:
         """Returns the bytes that a replica sends in an update, and how often it sends."""
-        sent, times = self._ask("exchanged", case)
+        sent, times = self.ask("exchanged", case)
         return int(sent), int(times)
-
-    def _ask(self, question: str, case: Case) -> Any:
-        self._connection.send((question, case))
-        return self._connection.recv()
 
 
 def _serve(connection: Connection, count: int) -> None:

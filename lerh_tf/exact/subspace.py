@@ -210,12 +210,12 @@ class _Rewiring:
 
     def _spans_all(self, shape: tf.TensorShape, dimension: int) -> bool:
         """Returns whether so many inputs are known to span all dimensions."""
-        rows = shape.num_elements()
+        rows, known = shape.num_elements(), shape
         if self._replicas.split == "batch":
             # All replicas must find the same, those of unequal parts too.
-            rows = self._replicas.static_total(rows)
+            rows, known = self._replicas.static_total(rows), shape[1:]
         if rows is None and shape.rank is not None:
-            rows = math.prod(size for size in shape[1:] if size is not None)
+            rows = math.prod(size for size in known if size is not None)
         return rows is not None and rows >= dimension
 
 

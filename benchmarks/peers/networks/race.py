@@ -1,16 +1,16 @@
 """One process per library, one update of each system in turn."""
 
-import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from multiprocessing.connection import Connection
 from statistics import median
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from benchmarks.asked import Asked
 from benchmarks.peers.networks.problem import problem
 from benchmarks.peers.problem import flat
 from benchmarks.peers.worker import fix_threads
@@ -37,7 +37,7 @@ def race(
     """
     with ExitStack() as stack:
         processes = [
-            stack.enter_context(_Process(library, network, threads)) for library in LIBRARIES
+            stack.enter_context(Asked(_serve, library, network, threads)) for library in LIBRARIES
         ]
         _check([process.ask("check") for process in processes])
         systems = [(process, *each) for process in processes for each in process.ask("systems")]
@@ -73,31 +73,6 @@ def _check(found: Sequence[tuple[float, Any]]) -> None:
                 f"`{library}` computes another loss, {other} and not {value}, or another gradient, "
                 f"by {error:.1e} of its norm"
             )
-
-
-class _Process:
-    """A library's process; its threads sleep while another's turn is."""
-
-    def __init__(self, library: str, network: str, threads: int):
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, library, network, threads), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._connection.close()
-        self._process.join(timeout=10.0)
-        self._process.kill()
-
-    def ask(self, *question: str) -> Any:
-        self._connection.send(question)
-        return self._connection.recv()
 
 
 def _serve(connection: Connection, library: str, network: str, threads: int) -> None:
