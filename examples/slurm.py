@@ -21,7 +21,8 @@ def main(count: str, *command: str) -> int:
         The command's exit code.
     """
     with SLURMCluster(**CLUSTER) as cluster:
-        cluster.scale(jobs=int(count))
+        # Jobs that end, as at their walltime, are submitted again.
+        cluster.adapt(minimum_jobs=int(count), maximum_jobs=int(count))
         where = ["--jobs", count, "--scheduler", cluster.scheduler_address]
         return subprocess.call([sys.executable, "-m", "reproduce", *command, *where])
 

@@ -21,7 +21,9 @@ from pathlib import Path
 ROWS, BATCH = 200, 20
 
 
-def train(folder: Path, updates: int, parallel: str, start_timeout: float, timeout: float) -> None:
+def train(
+    folder: Path, updates: int, parallel: str, heat: bool, start_timeout: float, timeout: float
+) -> None:
     """Trains as one of the workers that TF_CONFIG names, from the last checkpoint on.
 
     Prints after each weight update its number and a digest of the weights.
@@ -31,6 +33,7 @@ def train(folder: Path, updates: int, parallel: str, start_timeout: float, timeo
         updates: Weight updates in all, those before the checkpoint included.
         parallel: How the workers share an update, see `LocalEntropy`: "means", of two chains of
             Langevin dynamics; "samples" or "batch", by importance sampling, the update of one.
+        heat: Whether it is heat regularization, by Robbins-Monro, in each of these ways.
         start_timeout: Seconds in which the workers must have met.
         timeout: Seconds for which one waits for another one in an update.
 
@@ -54,8 +57,12 @@ def train(folder: Path, updates: int, parallel: str, start_timeout: float, timeo
     with strategy.scope():
         layers = [keras.layers.Dense(8, "tanh"), keras.layers.Dense(1)]
         model = keras.Sequential([keras.Input((5,)), *layers])
-        sampler = lerh_tf.SGLD(20) if parallel == "means" else lerh_tf.ImportanceSampling(20)
-        optimizer = lerh_tf.LocalEntropy(0.05, sampler, seed=0, parallel=parallel)
+        if heat:
+            solver = lerh_tf.RobbinsMonro(5, 4)
+            optimizer = lerh_tf.HeatRegularization(0.05, solver, seed=0, parallel=parallel)
+        else:
+            sampler = lerh_tf.SGLD(20) if parallel == "means" else lerh_tf.ImportanceSampling(20)
+            optimizer = lerh_tf.LocalEntropy(0.05, sampler, seed=0, parallel=parallel)
         optimizer.build(model.trainable_variables)
     # Each its own, as each has a chain of its own.
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
@@ -118,6 +125,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="of the checkpoints")
     parser.add_argument("--updates", type=int, default=20, help="weight updates in all")
     parser.add_argument("--parallel", choices=["means", "samples", "batch"], default="means")
+    parser.add_argument("--heat", action="store_true", help="heat regularization")
     parser.add_argument("--start-timeout", type=float, default=300.0, help="seconds")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds")
     arguments = parser.parse_args()

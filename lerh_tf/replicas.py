@@ -1,14 +1,16 @@
 """The replicas of a `tf.distribute` strategy that make one weight update together.
 
-What they exchange stands outside loops: an all-reduce can't stand inside `tf.while_loop` or
-`tf.cond` where the strategy merges its replicas' calls.
+What they exchange stands outside a replica's own `tf.while_loop` and `tf.cond`: an all-reduce can't
+stand inside where the strategy merges its replicas' calls. `Replicas.while_loop` is one of all.
 """
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import tensorflow as tf
+
+State = TypeVar("State", bound=tuple[Any, ...])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +39,7 @@ class Replicas:
         # Those of one dtype travel together, of two they can't.
         for dtype in dict.fromkeys(tensor.dtype for tensor in totals):
             which = [i for i, tensor in enumerate(totals) if tensor.dtype == dtype]
-            here = tf.distribute.get_replica_context()
-            summed = here.all_reduce(tf.distribute.ReduceOp.SUM, [totals[i] for i in which])
+            summed = _summed([totals[i] for i in which])
             for i, tensor in zip(which, summed, strict=True):
                 totals[i] = tf.ensure_shape(tensor, totals[i].shape)
         return totals
@@ -58,13 +59,19 @@ class Replicas:
             known = [each for each in numbers if each is not None]
             return sum(known) * self.count // len(numbers) if len(known) == len(numbers) else None
 
-        if tf.__internal__.distribute.strategy_supports_no_merge_call():
+        if not merges_calls():
             return None if number is None else number * self.count
         return tf.distribute.get_replica_context().merge_call(summed, args=(number,))
 
     def gathered(self, tensor: tf.Tensor) -> tf.Tensor:
         """Returns the replicas' tensors, joined along the first axis; they may differ there."""
-        joined = tf.distribute.get_replica_context().all_gather(tensor, axis=0)
+        here = tf.distribute.get_replica_context()
+        if merges_calls():
+            joined = here.merge_call(
+                lambda strategy, each: strategy.gather(each, 0), args=(tensor,)
+            )
+        else:
+            joined = here.all_gather(tensor, axis=0)
         return tf.ensure_shape(joined, [None, *tensor.shape[1:]])
 
     def largest(self, number: tf.Tensor) -> tf.Tensor:
@@ -80,6 +87,62 @@ class Replicas:
         """
         before = tf.reduce_sum(self.gathered(rows[None])[: self.position])
         return joined[before : before + rows]
+
+    def while_loop(
+        self,
+        goes_on: Callable[..., tf.Tensor],
+        body: Callable[..., State],
+        state: State,
+    ) -> State:
+        """Returns the last state of a `tf.while_loop` in whose body the replicas may meet.
+
+        Where they merge their calls the state is the first one's: it would be the same on all but
+        for rounding, since graphs of equal operations are not optimised alike.
+
+        Args:
+            goes_on: takes a state to whether there is another, the same on all.
+            body: takes a state to the next.
+            state: nests of tensors, the same on all.
+        """
+        if not (self.split and merges_calls()):
+            return tf.while_loop(goes_on, body, state, parallel_iterations=1)
+
+        def across(strategy: tf.distribute.Strategy, goes_on: Any, body: Any, *state: Any) -> Any:
+            def first(values: Any) -> Any:
+                return tf.nest.map_structure(
+                    lambda each: strategy.experimental_local_results(each)[0], values
+                )
+
+            def each_moves(*state: Any) -> Any:
+                call = strategy.extended.call_for_each_replica
+                return first(call(lambda own, *state: own(*state), args=(body, *state)))
+
+            return tf.while_loop(first(goes_on), each_moves, first(state), parallel_iterations=1)
+
+        here = tf.distribute.get_replica_context()
+        return here.merge_call(across, args=(goes_on, body, *state))
+
+
+def _summed(tensors: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+    here = tf.distribute.get_replica_context()
+    if not merges_calls():
+        return here.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
+
+    # A context's `all_reduce` registers a gradient function per graph, which keeps the graph, inner
+    # loops and all, for good.
+    def across(strategy: tf.distribute.Strategy, *tensors: Any) -> Sequence[Any]:
+        pairs = [(each, each) for each in tensors]
+        return strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.SUM, pairs)
+
+    return here.merge_call(across, args=tuple(tensors))
+
+
+def merges_calls() -> bool:
+    """Returns whether replicas of the current strategy meet by merging their calls.
+
+    A strategy of one device merges the calls of its one replica too.
+    """
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()
 
 
 ALONE = Replicas()

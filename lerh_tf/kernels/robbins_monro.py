@@ -1,7 +1,6 @@
 """Algorithm 5: a minimiser of KL(phi || q_{x,tau}) by Robbins-Monro."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -126,10 +125,7 @@ class RobbinsMonro(Kernel):
             return within & ((j <= _APPROACH) | (state.error() > self.tolerance * state.step()))
 
         start = (tf.constant(1, tf.int64), _Iteration.start(anchor, dtype))
-        if replicas.split:
-            j, found = self._moved_together(move, goes_on, start)
-        else:
-            j, found = tf.while_loop(goes_on, move, start, parallel_iterations=1)
+        j, found = replicas.while_loop(goes_on, move, start)
         is_valid = all_finite(found.y)
         residual = tf.sqrt(dot(found.h, found.h))
         diagnostics = {
@@ -144,22 +140,6 @@ class RobbinsMonro(Kernel):
         displacement = [tf.where(is_valid, y_v, tf.zeros_like(y_v)) for y_v in found.y]
         # No complement: h is 0 at x where f is constant, so nothing moves.
         return Estimate(displacement, [], diagnostics, is_valid)
-
-    def _moved_together(
-        self,
-        move: Callable[..., "tuple[tf.Tensor, _Iteration]"],
-        goes_on: Callable[..., tf.Tensor],
-        state: "tuple[tf.Tensor, _Iteration]",
-    ) -> "tuple[tf.Tensor, _Iteration]":
-        """Returns the last state where replicas share each move: they can't meet in a loop.
-
-        So all moves are made, and those behind the end count for nothing.
-        """
-        for _ in range(self.steps):
-            counts = goes_on(*state)
-            new = move(*state)
-            state = tf.nest.map_structure(functools.partial(tf.where, counts), new, state)
-        return state
 
     def _mean_gradient(
         self,

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf.exact.subspace import Subspace
 from lerh_tf.kernels.base import Estimate, Kernel
 from lerh_tf.loss.objective import Objective
-from lerh_tf.replicas import ALONE, Replicas
+from lerh_tf.loss.replayed import ReplayedLoss
+from lerh_tf.replicas import ALONE, Replicas, merges_calls
 
 PARALLEL = ("auto", "samples", "batch", "means")
 
 # No training makes so many weight updates.
 _REPLICA_SHIFT = 48
-# Of the loss and of coordinates, where replicas hold the same rows in the same order.
+# Of the loss and of what it is computed from, where replicas hold the same rows in the same order.
 _ROUNDING = 1e-5
 
 
@@ -101,31 +101,27 @@ class Sharing(NamedTuple):
             displacement=displacement, diagnostics=found, is_valid=valid > 1.0 - 0.5 / self.averaged
         )
 
-    def holds_the_same(
-        self, objective: Objective, anchor: Sequence[tf.Tensor], subspace: Subspace | None
-    ) -> tf.Tensor:
+    def holds_the_same(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> tf.Tensor:
         """Returns whether this replica's minibatch is that of the others, where it is to be.
 
-        Minibatches are told apart by f(x) and, since coordinates depend on the rows' order, by
-        those of x.
+        Minibatches are told apart by f(x) and, since another one may have the same, by what a
+        captured loss is computed from: inputs, labels, masks.
 
         Args:
             objective: the minibatch loss.
             anchor: x, one tensor per used variable.
-            subspace: the loss in coordinates; None for the loss in weights.
         """
         if not self.same_rows:
             return tf.constant(True)
         found = [tf.cast(objective(anchor), tf.float64)]
-        reductions = [] if subspace is None else subspace.reductions
-        for reduction, x in zip(reductions, anchor, strict=False):
-            if reduction is not None:
-                found.append(tf.cast(tf.reduce_sum(reduction.reduce(x)), tf.float64))
+        if isinstance(objective, ReplayedLoss):
+            found += [_fingerprint(c) for c in objective.constants.values() if _is_number(c.dtype)]
         all_found = Replicas(replicas()).gathered(tf.stack(found)[None])
-        distance = tf.abs(all_found - all_found[:1])
-        is_near = distance <= _ROUNDING * tf.maximum(tf.abs(all_found), 1.0)
-        # A loss that is NaN everywhere is the kernel's failure.
-        return tf.reduce_all(is_near | tf.math.is_nan(distance))
+        first = all_found[:1]
+        is_near = tf.abs(all_found - first) <= _ROUNDING * tf.maximum(tf.abs(first), 1.0)
+        # A loss that is NaN, or infinite, everywhere is the kernel's failure.
+        both_nan = tf.math.is_nan(all_found) & tf.math.is_nan(first)
+        return tf.reduce_all(is_near | both_nan | tf.equal(all_found, first))
 
 
 def checked_parallel(parallel: Any, kernel: Kernel) -> str:
@@ -145,6 +141,20 @@ def checked_parallel(parallel: Any, kernel: Kernel) -> str:
     return str(parallel)
 
 
+def _fingerprint(tensor: tf.Tensor) -> tf.Tensor:
+    """Returns a number that differs where entries do, or their order."""
+    tensor = tf.cast(tensor, tf.float64)
+    if tensor.shape.rank is None:
+        tensor = tf.reshape(tensor, [-1])
+    while tensor.shape.rank:
+        tensor = tf.tensordot(tensor, tf.cos(tf.range(tf.shape(tensor)[-1], dtype=tf.float64)), 1)
+    return tensor
+
+
+def _is_number(dtype: tf.DType) -> bool:
+    return bool(dtype.is_floating or dtype.is_integer or dtype.is_bool)
+
+
 def replicas() -> int:
     """Returns the number of replicas R that make a weight update together."""
     return int(tf.distribute.get_strategy().num_replicas_in_sync)
@@ -153,7 +163,7 @@ def replicas() -> int:
 def is_eager_replica() -> bool:
     """Returns whether this is an eager call on a replica that meets others outside functions."""
     on_a_replica = tf.distribute.get_replica_context() is not None
-    return on_a_replica and not tf.inside_function() and _merges_calls()
+    return on_a_replica and not tf.inside_function() and merges_calls()
 
 
 def whole(share: tf.Tensor, parallel: str = "auto") -> tf.Tensor:
@@ -217,7 +227,7 @@ def apply_unless(
         arguments: this replica's.
         otherwise: what to do instead.
     """
-    if not _merges_calls():
+    if not merges_calls():
         tf.cond(skip, otherwise, lambda: apply(*arguments))
         return
 
@@ -260,8 +270,3 @@ def _is_compiled(graph: tf.Graph) -> bool:
         return True
     # A call of a compiled function is marked in the graph that it stands in.
     return hasattr(graph, "outer_graph") and _is_compiled(graph.outer_graph)
-
-
-def _merges_calls() -> bool:
-    # A strategy of one device merges the calls of its one replica too.
-    return not tf.__internal__.distribute.strategy_supports_no_merge_call()

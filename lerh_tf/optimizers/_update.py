@@ -67,11 +67,11 @@ def find_update(
     kernel, replicas = sharing.kernel, sharing.replicas
     scalar = tf.cast(tau, widest_dtype([x.dtype for x in anchor]))
     noise = functools.partial(PhiloxNoise, seed, sharing.noise_position(update))
+    holds_the_same = sharing.holds_the_same(objective, anchor)
     objective.jit_compile = inner_jit_compile
     if isinstance(objective, ReplayedLoss):
         objective = with_products(objective, anchor)
     reduced = _subspace_of(kernel, objective, anchor, replicas) if subspace else None
-    holds_the_same = sharing.holds_the_same(objective, anchor, reduced)
     estimated: Callable[..., Estimate] = kernel
     # A kernel that splits nothing need not know of replicas.
     if replicas.split:

@@ -79,7 +79,7 @@ class GaussianApproximation(LossOptimizer):
         self._tau: Any = tau
         if not is_schedule(tau):
             self._tau = self._shared((), "float32", "tau", keras.initializers.Constant(tau))
-        kernel.check_tau(float(tf.convert_to_tensor(self.tau)) if is_schedule(tau) else tau)
+        self._check_tau(float(tf.convert_to_tensor(self.tau)) if is_schedule(tau) else tau)
 
     @property
     def tau(self) -> Any:
@@ -94,8 +94,12 @@ class GaussianApproximation(LossOptimizer):
                 f"construct the optimizer with what it is to be. Received: tau={tau}"
             )
         tau = positive_tau(tau)
-        self._kernel.check_tau(tau)
+        self._check_tau(tau)
         self._tau.assign(tau)
+
+    def _check_tau(self, tau: float) -> None:
+        # Of a strategy's replicas each may have a shorter chain.
+        Sharing.of(self._kernel, self._parallel).kernel.check_tau(tau)
 
     def taus_of_parts(self) -> list[Any]:
         """Returns the tau of each part that the coming move accumulates, the coming one's last."""

@@ -17,15 +17,17 @@ def test_jobs_are_workers_of_one_thread_and_the_command_goes_to_their_scheduler(
     started: list[tuple[SLURMCluster, int]] = []
     made: list[tuple[list[str], str, str]] = []
 
-    def scale(cluster: SLURMCluster, jobs: int) -> None:
-        started.append((cluster, jobs))
+    def adapt(cluster: SLURMCluster, minimum_jobs: int, maximum_jobs: int) -> None:
+        # That many at all times: one that ends is submitted again.
+        assert minimum_jobs == maximum_jobs
+        started.append((cluster, minimum_jobs))
 
     def call(command: list[str]) -> int:
         cluster, _ = started[0]
         made.append((command, cluster.scheduler_address, cluster.job_script()))
         return 3
 
-    monkeypatch.setattr(SLURMCluster, "scale", scale)
+    monkeypatch.setattr(SLURMCluster, "adapt", adapt)
     monkeypatch.setattr(subprocess, "call", call)
     assert slurm.main("64", "table1", "--quick") == 3
     [(command, address, script)] = made

@@ -86,9 +86,9 @@ def test_lost_workers_end_the_other_one_and_the_checkpoint_goes_on_as_if_uninter
     }
 
 
-def trained(start: Start, folder: Path, workers: int, parallel: str) -> npt.NDArray[Any]:
-    """The weights after three updates by importance sampling, bit-identical on all workers."""
-    words = command(folder, "--updates", 3, "--parallel", parallel)
+def trained(start: Start, folder: Path, workers: int, *how: str) -> npt.NDArray[Any]:
+    """The weights after three updates, bit-identical on all workers."""
+    words = command(folder, "--updates", 3, "--parallel", *how)
     started = [start(words, cwd=ROOT, env=each, **PIPES) for each in cluster(workers)]
     ended = [worker.communicate(timeout=200) for worker in started]
     assert [worker.returncode for worker in started] == [0] * workers, ended
@@ -107,6 +107,12 @@ def test_workers_that_share_samples_or_rows_make_the_update_of_one(
     for parallel in ("samples", "batch"):
         together = trained(start, tmp_path / parallel, 2, parallel)
         np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
+
+
+def test_workers_meet_in_each_move_of_heat_regularization(start: Start, tmp_path: Path) -> None:
+    alone = trained(start, tmp_path / "alone", 1, "batch", "--heat")
+    together = trained(start, tmp_path / "batch", 2, "batch", "--heat")
+    np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
 
 
 def test_peer_that_never_arrives_is_waited_for_until_the_start_timeout(

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from lerh_tf.kernels.base import Kernel
+from lerh_tf.kernels.base import Estimate
 from lerh_tf.loss.replayed import CapturedLoss, ReplayedLoss
 from lerh_tf.noise import Noise, block_size
 
@@ -58,7 +58,7 @@ def size_of_blocks(shapes: Sequence[tuple[int, ...]]) -> int:
 
 
 def estimate(
-    kernel: Kernel,
+    kernel: Callable[..., Estimate],
     loss: Loss,
     weights: Sequence[Array],
     tau: float,

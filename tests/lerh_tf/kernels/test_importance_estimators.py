@@ -1,5 +1,6 @@
 """Algorithm 4 with a control variate and with gradients, against NumPy on the same noise."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import tensorflow as tf
 from scipy.special import logsumexp
 
 from lerh_tf import ImportanceSampling
+from lerh_tf.replicas import Replicas
 from tests.lerh_tf._kernels import Array, ArrayNoise, estimate, flat
 from tests.lerh_tf.kernels.test_importance import BLOCK, TAU, draw, np_loss, tf_loss
 
@@ -93,6 +95,32 @@ def test_samples_without_a_finite_loss_or_gradient_have_no_part_in_gradients(wha
     np.testing.assert_allclose(flat(found.displacement), displacement, rtol=1e-10)
     assert found.diagnostics["standard_error"] == pytest.approx(error, rel=1e-9)
     assert found.diagnostics["non_finite"] == np.sum(a > bound)
+
+
+class Alike(Replicas):
+    """Two that hold the same rows."""
+
+    def total(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return [each + each for each in tensors]
+
+    def static_total(self, number: int | None) -> int | None:
+        return number
+
+
+def test_what_fills_up_the_last_block_has_no_part_in_gradients_of_parts() -> None:
+    x, z = draw(BLOCK + 1, "float64")
+    filling = x[0][0] + 0.5 * np.sqrt(TAU)
+
+    def loss(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        # 0 where the filling is, and its gradient NaN.
+        return tf_loss(a, b) + 1e-30 * tf.sqrt(tf.nn.relu((a[0] - filling) ** 2 - 1e-20))
+
+    kernel = ImportanceSampling(BLOCK + 1, estimator="gradients")
+    noise = ArrayNoise(z, is_spread=True)
+    expected = estimate(kernel, tf_loss, x, TAU, noise)
+    of_parts = functools.partial(kernel, replicas=Alike(2, "batch"))
+    found = estimate(of_parts, loss, x, TAU, noise)
+    np.testing.assert_allclose(flat(found.displacement), flat(expected.displacement), rtol=1e-10)
 
 
 @pytest.mark.parametrize(

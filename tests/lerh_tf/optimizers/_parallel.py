@@ -1,5 +1,6 @@
 """Trains on logical CPUs that share each weight update, and prints what came of it as JSON."""
 
+import gc
 import json
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
 
 from lerh_tf import (
     SGLD,
@@ -23,7 +25,7 @@ from lerh_tf import (
 )
 from lerh_tf.loss import compilation
 from lerh_tf.optimizers import _replicas
-from tests.lerh_tf.optimizers._replicas import position_of
+from tests.lerh_tf.optimizers._replicas import not_compilable, position_of
 
 Array = npt.NDArray[Any]
 Strategy: TypeAlias = tf.distribute.Strategy
@@ -222,12 +224,19 @@ def loops(two: Strategy) -> dict[str, float]:
         expected = alone(parts)
         actual = by_step(two, MAKE["gradients"], parts, "batch", eagerly=name == "eager")
         found[name] = relative(actual, expected, weights(network()))
+    halves, same = [slice(0, 6), slice(6, ROWS)], [slice(0, ROWS)] * 2
+    for name, kernel, parts, parallel in (
+        ("eager samples", "gradients", same, "samples"),
+        ("eager moves", "robbins-monro", halves, "batch"),
+    ):
+        actual = by_step(two, MAKE[kernel], parts, parallel, eagerly=True)
+        found[name] = relative(actual, alone(parts, kernel), weights(network()))
     return found
 
 
-def alone(parts: list[slice]) -> Array:
+def alone(parts: list[slice], kernel: str = "gradients") -> Array:
     """Two updates of one process."""
-    model, optimizer = network(), MAKE["gradients"]()
+    model, optimizer = network(), MAKE[kernel]()
 
     def loss(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         squares = (model(x, training=True) - y) ** 2
@@ -300,16 +309,20 @@ def exceptions(two: Strategy, none: Strategy) -> dict[str, dict[str, float]]:
     }
 
 
+def never_wrong(y: Any, prediction: Any) -> Any:
+    return keras.ops.cast(keras.ops.abs(y - prediction) > 1e9, "float32")
+
+
 def refusals(two: Strategy) -> dict[str, str]:
     """What is said where an update can't be shared as asked for."""
 
-    def told(make: Make, loss: Any = "mse", split: bool = False, **arguments: Any) -> str:
-        with two.scope():
-            model = network()
-            model.compile(make(), loss, **arguments)
+    def told(make: Make, loss: Any = "mse", split: Any = None, **arguments: Any) -> str:
         try:
-            if split:
-                model.fit(*data(), batch_size=ROWS, verbose=0)
+            with two.scope():
+                model = network()
+                model.compile(make(), loss, **arguments)
+            if split is not None:
+                model.fit(*split, batch_size=ROWS, shuffle=False, verbose=0)
             else:
                 go_on(two, model, 1)
         except Exception as error:
@@ -319,9 +332,25 @@ def refusals(two: Strategy) -> dict[str, str]:
     def samples() -> Any:
         return MAKE["gradients"](parallel="samples")
 
+    def without_coordinates() -> Any:
+        return LocalEntropy(0.01, ImportanceSampling(5), parallel="samples", subspace=False)
+
+    def diverging() -> Any:
+        # All ten moves shrink, the first four alone grow.
+        steps = keras.optimizers.schedules.PiecewiseConstantDecay([4], [6.0, 2.0])
+        sampler = SGLD(10, step_sizes=steps, relative_to_tau=True)
+        return LocalEntropy(0.01, sampler, parallel="samples")
+
     total = keras.losses.MeanSquaredError(reduction="sum")
+    half = [each[: ROWS // 2] for each in data()]
+    twice = [np.concatenate([each, each]) for each in half]
+    on_second = [twice[0], np.concatenate([half[1], np.full_like(half[1], np.nan)])]
     return {
-        "rows": told(samples, split=True),
+        "same rows": told(without_coordinates, split=twice),
+        "rows": told(samples, split=data()),
+        "rows of one loss": told(without_coordinates, never_wrong, data()),
+        "NaN on one": told(without_coordinates, split=on_second),
+        "diverging": told(diverging),
         "sum": told(samples, total),
         "compiled": told(MAKE["gradients"], jit_compile=True),
         "short": told(lambda: chain(2, parallel="samples")),
@@ -343,6 +372,30 @@ def resumed(two: Strategy, none: Strategy) -> dict[str, float]:
             found[name] = relative(weights(go_on(after, second, 2)), expected, start)
         found["backup"] = relative(weights(backed_up(two, make, Path(folder))), expected, start)
     return found
+
+
+def resumed_chains(two: Strategy) -> dict[str, float]:
+    """How far the chains are from the first one's last state, before and after a checkpoint."""
+
+    def positions(model: keras.Model) -> Array:
+        (position, *_) = [v for v in model.optimizer.variables if "kernel_chain" in v.path]
+        return np.stack([c.numpy() for c in two.experimental_local_results(position.value)])
+
+    def make(**arguments: Any) -> Any:
+        return chain(10, **arguments)
+
+    first, second = (by_fit(two, make, "samples", updates) for updates in (2, 0))
+    with tempfile.TemporaryDirectory() as folder:
+        tf.train.Checkpoint(model=first, optimizer=first.optimizer).write(f"{folder}/it")
+        checkpoint = tf.train.Checkpoint(model=second, optimizer=second.optimizer)
+        checkpoint.read(f"{folder}/it").assert_existing_objects_matched()
+    left, found = positions(first), positions(second)
+    moved = go_on(two, second, 1)
+    return {
+        "before": float(np.abs(left - left[0]).max()),
+        "after": float(np.abs(found - left[0]).max()),
+        "later": float(np.abs(np.diff(positions(moved), axis=0)).max()),
+    }
 
 
 class Stop(keras.callbacks.Callback):
@@ -370,6 +423,33 @@ def pipeline(two: Strategy) -> list[Any]:
     return [[each.numpy().tolist() for each in batch] for batch in seen]
 
 
+def ragged(two: Strategy, none: Strategy) -> float:
+    """How far a `fit` whose last batch is smaller is from one device's, over two epochs."""
+
+    def trained(strategy: Strategy, parallel: str) -> Array:
+        dataset = tf.data.Dataset.from_tensor_slices(data()).batch(5)
+        model = by_fit(strategy, MAKE["gradients"], parallel, updates=0)
+        batches = whole_batches(dataset, strategy) if parallel == "samples" else dataset.repeat()
+        model.fit(batches, steps_per_epoch=len(dataset), epochs=2, shuffle=False, verbose=0)
+        return weights(model)
+
+    return relative(trained(two, "samples"), trained(none, "auto"), weights(network()))
+
+
+def kept(two: Strategy, parallel: str) -> int:
+    """How many graphs are left of a training whose model is gone."""
+
+    def graphs() -> int:
+        keras.backend.clear_session()
+        gc.collect()
+        return sum(isinstance(each, FuncGraph) for each in gc.get_objects())
+
+    by_fit(two, MAKE["importance"], parallel, updates=1)
+    before = graphs()
+    by_fit(two, MAKE["importance"], parallel, updates=1)
+    return graphs() - before
+
+
 def main() -> None:
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
@@ -395,11 +475,14 @@ def main() -> None:
         "exceptions": exceptions(two, none),
         "refusals": refusals(two),
         "resumed": resumed(two, none),
+        "resumed chains": resumed_chains(two),
+        "ragged": ragged(two, none),
+        "kept": {parallel: kept(two, parallel) for parallel in ("samples", "batch", "means")},
         "pipeline": pipeline(two),
     }
     json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":
-    with mock.patch.object(compilation, "is_compilable", return_value=False):
+    with mock.patch.object(compilation, "is_compilable", not_compilable):
         main()

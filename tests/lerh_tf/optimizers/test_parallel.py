@@ -98,7 +98,7 @@ def test_blocks_are_those_of_the_whole_where_a_forward_pass_limits_them(
     assert found["large"] < ROUNDING
 
 
-@pytest.mark.parametrize("call", ["graph", "eager", "spanning"])
+@pytest.mark.parametrize("call", ["graph", "eager", "spanning", "eager samples", "eager moves"])
 def test_parts_of_other_sizes_and_eager_calls(found: dict[str, Any], call: str) -> None:
     assert found["loops"][call] < ROUNDING
 
@@ -121,6 +121,9 @@ def test_rows_of_an_embedding_are_those_that_all_parts_pick(found: dict[str, Any
     ("case", "text"),
     [
         ("rows", "all replicas must hold the same minibatch"),
+        ("rows of one loss", "all replicas must hold the same minibatch"),
+        ("NaN on one", "all replicas must hold the same minibatch"),
+        ("diverging", "`tau` must be so large that SGLD's chain stays near x"),
         ("sum", "A sum is not divided"),
         ("compiled", "`jit_compile` must be False where several replicas"),
         ("short", "`samples` must be more than the number of replicas"),
@@ -128,6 +131,7 @@ def test_rows_of_an_embedding_are_those_that_all_parts_pick(found: dict[str, Any
 )
 def test_what_can_t_be_shared_is_refused(found: dict[str, Any], case: str, text: str) -> None:
     assert text in found["refusals"][case]
+    assert found["refusals"]["same rows"] == ""
 
 
 @pytest.mark.feature(
@@ -138,6 +142,23 @@ def test_what_can_t_be_shared_is_refused(found: dict[str, Any], case: str, text:
 @pytest.mark.parametrize("case", ["one to two", "two to one", "backup"])
 def test_training_goes_on_on_other_replicas(found: dict[str, Any], case: str) -> None:
     assert found["resumed"][case] < ROUNDING
+
+
+def test_chains_go_on_from_the_first_one_of_a_checkpoint(found: dict[str, Any]) -> None:
+    assert found["resumed chains"]["before"] > 0.01
+    assert found["resumed chains"]["after"] == 0.0
+    assert found["resumed chains"]["later"] > 0.01
+
+
+def test_a_smaller_last_batch_reaches_all_replicas_whole(found: dict[str, Any]) -> None:
+    assert found["ragged"] < ROUNDING
+
+
+@pytest.mark.feature("memory", "many new models on several replicas", "no graph is kept")
+@pytest.mark.parametrize("parallel", ["samples", "batch", "means"])
+def test_no_graph_outlives_its_training(found: dict[str, Any], parallel: str) -> None:
+    # TensorFlow's own all-reduce keeps a graph per gradient function that it registers.
+    assert found["kept"][parallel] <= 0
 
 
 def test_whole_batches_reach_all_replicas(found: dict[str, Any]) -> None:

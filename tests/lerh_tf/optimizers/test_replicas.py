@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-KERNELS = ("sgld", "importance", "robbins-monro")
+KERNELS = ("sgld", "importance", "robbins-monro", "control-variate", "gradients")
 
 
 @pytest.fixture(scope="module")
