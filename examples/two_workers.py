@@ -58,7 +58,8 @@ def train(
         layers = [keras.layers.Dense(8, "tanh"), keras.layers.Dense(1)]
         model = keras.Sequential([keras.Input((5,)), *layers])
         if heat:
-            solver = lerh_tf.RobbinsMonro(5, 4)
+            steps = lerh_tf.RobbinsMonroSteps(1.0, 1.0, largest=0.5)
+            solver = lerh_tf.RobbinsMonro(20, 4, step_sizes=steps, tolerance=1.0)
             optimizer = lerh_tf.HeatRegularization(0.05, solver, seed=0, parallel=parallel)
         else:
             sampler = lerh_tf.SGLD(20) if parallel == "means" else lerh_tf.ImportanceSampling(20)

@@ -91,21 +91,34 @@ class Replicas:
     def while_loop(
         self,
         goes_on: Callable[..., tf.Tensor],
-        body: Callable[..., State],
+        body: Callable[..., Any],
         state: State,
     ) -> State:
         """Returns the last state of a `tf.while_loop` in whose body the replicas may meet.
 
-        Where they merge their calls the state is the first one's: it would be the same on all but
-        for rounding, since graphs of equal operations are not optimised alike.
+        The states are the same on all but for rounding, since neither processors nor graphs of
+        equal operations need be alike. So where replicas merge their calls they go on from the
+        first one's, and else they go on as long as any of them would.
 
         Args:
             goes_on: takes a state to whether there is another, the same on all.
             body: takes a state to the next.
             state: nests of tensors, the same on all.
         """
-        if not (self.split and merges_calls()):
+        if not self.split:
             return tf.while_loop(goes_on, body, state, parallel_iterations=1)
+        if not merges_calls():
+
+            def any_goes_on(state: Any) -> tf.Tensor:
+                (votes,) = self.total([tf.cast(goes_on(*state), tf.int32)])
+                return votes > 0
+
+            def voted(_: tf.Tensor, *state: Any) -> tuple[Any, ...]:
+                new = body(*state)
+                return (any_goes_on(new), *new)
+
+            start = (any_goes_on(state), *state)
+            return tf.while_loop(lambda more, *_: more, voted, start, parallel_iterations=1)[1:]
 
         def across(strategy: tf.distribute.Strategy, goes_on: Any, body: Any, *state: Any) -> Any:
             def first(values: Any) -> Any:

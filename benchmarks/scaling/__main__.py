@@ -78,7 +78,8 @@ def scaling(
         f"of {rounds} updates (least - most) of importance sampling at tau = 0.01, in turns. "
         f"{machine['processor']}, {machine['system']}, TensorFlow {machine['tensorflow']}.\n\n"
         f"The model of L > 1: {bandwidth:g} bytes per second, {latency:g} seconds per step of a "
-        "ring. What is shared and repeated is measured on one replica; the model's seconds on two "
+        "ring. What is shared and repeated is measured on one replica, which does half of the "
+        "samples or, with half of the rows, all that one of two does; the model's seconds on two "
         "are without exchange, which is a copy within this process."
     )
     parts = [

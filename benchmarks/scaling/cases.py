@@ -13,19 +13,21 @@ class Case(NamedTuple):
         parallel: how replicas share it: "samples" or "batch".
         samples: J.
         rows: of the minibatch.
+        stands_in: whether a replica of two is meant that takes its own part for the other one's.
     """
 
     network: str
     parallel: str
     samples: int
     rows: int
+    stands_in: bool = False
 
     @property
-    def smaller(self) -> "Case":
-        """The update with half of what replicas share."""
+    def part(self) -> "Case":
+        """What one of two replicas computes of the update, alone."""
         if self.parallel == "samples":
             return self._replace(samples=self.samples // 2)
-        return self._replace(rows=self.rows // 2)
+        return self._replace(rows=self.rows // 2, stands_in=True)
 
     @property
     def title(self) -> str:
@@ -76,8 +78,11 @@ class Costs:
         """
         if replicas == 1:
             return self.alone
-        computed = self.alone - self.shared + self.shared / replicas + self.repeated
-        return computed + self.exchange(replicas, bandwidth, latency)
+        return self.computed(replicas) + self.exchange(replicas, bandwidth, latency)
+
+    def computed(self, replicas: int) -> float:
+        """Returns the seconds without exchanges, on more than one replica."""
+        return self.alone - self.shared + self.shared / replicas + self.repeated
 
     def exchange(self, replicas: int, bandwidth: float, latency: float) -> float:
         """Returns the seconds of them in which replicas exchange; arguments as above."""

@@ -53,7 +53,7 @@ def _measured(
     questions: dict[str, Callable[[], float]] = {
         "one": lambda: one.update(case),
         "two": lambda: two.update(case),
-        "smaller": lambda: one.update(case.smaller),
+        "part": lambda: one.update(case.part),
         "noise": lambda: one.noise(case),
     }
     for ask in questions.values():
@@ -64,12 +64,14 @@ def _measured(
             time.sleep(_PAUSE)
             seconds[name].append(ask())
         say(f"{case.title}: round {turn + 1} of {rounds}")
-    alone, smaller, noise = (median(seconds[name]) for name in ("one", "smaller", "noise"))
+    alone, part, noise = (median(seconds[name]) for name in ("one", "part", "noise"))
+    # All losses are known before the first weight is: noise is drawn once more.
+    repeated = noise if case.parallel == "batch" else 0.0
     costs = Costs(
         alone=alone,
-        shared=min(max(2 * (alone - smaller), 0.0), alone),
-        # All losses are known before the first weight is: noise is drawn once more.
-        repeated=noise if case.parallel == "batch" else 0.0,
+        # A part is alone - shared / 2 + repeated.
+        shared=min(max(2 * (alone + repeated - part), 0.0), alone),
+        repeated=repeated,
         bytes=sent,
         exchanges=exchanges,
     )

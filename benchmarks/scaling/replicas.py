@@ -1,7 +1,8 @@
 """A process with so many replicas, a thread each, that makes weight updates when asked."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache, cached_property
 from multiprocessing.connection import Connection
 from typing import Any
@@ -110,7 +111,8 @@ class Update:
 
     def update(self) -> None:
         """Makes it."""
-        self._run()
+        with _standing_in() if self._case.stands_in else nullcontext():
+            self._run()
 
     def noise(self) -> None:
         """Draws the noise of all samples, in the dimensions of the last update."""
@@ -120,14 +122,16 @@ class Update:
         """Returns the bytes that a replica sends in an update, and how often it sends."""
         import tensorflow as tf
 
+        from lerh_tf import replicas as sharing
+
         sent: list[tf.Tensor] = []
-        replica = tf.distribute.ReplicaContext
 
         def noting(method: Any) -> Any:
-            def noted(context: Any, *arguments: Any, **named: Any) -> Any:
-                tensors = filter(tf.is_tensor, tf.nest.flatten(arguments))
-                sent.append(tf.add_n([tf.size(t) * t.dtype.size for t in tensors]))
-                return method(context, *arguments, **named)
+            def noted(replicas: Any, tensors: Any) -> Any:
+                for dtype in {each.dtype for each in tf.nest.flatten(tensors)}:
+                    own = [each for each in tf.nest.flatten(tensors) if each.dtype == dtype]
+                    sent.append(tf.add_n([tf.size(each) for each in own]) * dtype.size)
+                return method(replicas, tensors)
 
             return noted
 
@@ -136,8 +140,8 @@ class Update:
             return tf.add_n(sent or [tf.constant(0)])
 
         with (
-            mock.patch.object(replica, "all_reduce", noting(replica.all_reduce)),
-            mock.patch.object(replica, "all_gather", noting(replica.all_gather)),
+            mock.patch.object(sharing.Replicas, "total", noting(sharing.Replicas.total)),
+            mock.patch.object(sharing.Replicas, "gathered", noting(sharing.Replicas.gathered)),
         ):
             total = tf.function(counted, autograph=False)()
         return int(total) // self._count, len(sent) // self._count
@@ -165,6 +169,33 @@ class Update:
             )
 
         return draw
+
+
+def _standing_in() -> Any:
+    """Has one replica do what one of two does that hold the same rows; they exchange nothing."""
+    import tensorflow as tf
+
+    from lerh_tf import replicas as sharing
+    from lerh_tf.optimizers._replicas import Sharing
+
+    class One(sharing.Replicas):
+        @property
+        def position(self) -> tf.Tensor:
+            return tf.constant(0)
+
+        def total(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+            return [each + each for each in tensors]
+
+        def static_total(self, number: int | None) -> int | None:
+            return None if number is None else 2 * number
+
+        def gathered(self, tensor: tf.Tensor) -> tf.Tensor:
+            return tf.concat([tensor, tensor], 0)
+
+    def of_two(kernel: Any, _: str) -> Sharing:
+        return Sharing(kernel, One(2, "batch"))
+
+    return mock.patch.object(Sharing, "of", of_two)
 
 
 def _network(name: str) -> Any:

@@ -46,14 +46,16 @@ def model(found: Sequence[Measured], bandwidth: float, latency: float) -> pd.Dat
     rows = []
     for one in found:
         times = {L: one.costs.seconds(L, bandwidth, latency) for L in PROCESSORS}
-        half = [L for L in PROCESSORS if one.costs.exchange(L, bandwidth, latency) > times[L] / 2]
+        exchange = [L for L in times if one.costs.exchange(L, bandwidth, latency) > times[L] / 2]
+        noise = [L for L in times if L > 1 and one.costs.repeated > times[L] / 2]
         efficiency = {f"L = {L}": f"{times[1] / (L * t):.2f}" for L, t in times.items() if L > 1}
         rows.append(
             {
                 "update": one.case.title,
                 **efficiency,
                 "fastest L": str(min(times, key=lambda L: times[L])),
-                "exchange is half from": str(half[0]) if half else "-",
+                "exchange is half from": str(exchange[0]) if exchange else "-",
+                "repeated noise is half from": str(noise[0]) if noise else "-",
             }
         )
     return pd.DataFrame(rows)

@@ -212,7 +212,8 @@ class _Rewiring:
         """Returns whether so many inputs are known to span all dimensions."""
         rows, known = shape.num_elements(), shape
         if self._replicas.split == "batch":
-            # All replicas must find the same, those of unequal parts too.
+            # All replicas must find the same, those of unequal parts too; of another process only
+            # those of equal parts do.
             rows, known = self._replicas.static_total(rows), shape[1:]
         if rows is None and shape.rank is not None:
             rows = math.prod(size for size in known if size is not None)

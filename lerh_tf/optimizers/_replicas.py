@@ -79,7 +79,7 @@ class Sharing(NamedTuple):
         return update + tf.bitwise.left_shift(replica, tf.constant(_REPLICA_SHIFT, tf.int64))
 
     def mean(self, estimate: Estimate) -> Estimate:
-        """Returns the mean of the replicas' estimates; each keeps its own chain.
+        """Returns the mean of the replicas' estimates; each has its own chain.
 
         It is valid where all are. Its standard error is that of the mean, its other diagnostics
         are the replicas' means.
@@ -144,10 +144,14 @@ def checked_parallel(parallel: Any, kernel: Kernel) -> str:
 def _fingerprint(tensor: tf.Tensor) -> tf.Tensor:
     """Returns a number that differs where entries do, or their order."""
     tensor = tf.cast(tensor, tf.float64)
+    # Where entries are not finite counts, not their sum.
+    tensor = tf.where(tf.math.is_finite(tensor), tensor, 0.5)
     if tensor.shape.rank is None:
         tensor = tf.reshape(tensor, [-1])
     while tensor.shape.rank:
-        tensor = tf.tensordot(tensor, tf.cos(tf.range(tf.shape(tensor)[-1], dtype=tf.float64)), 1)
+        size = tf.shape(tensor)[-1:]
+        weights = tf.random.stateless_normal(size, (0, tensor.shape.rank), dtype=tf.float64)
+        tensor = tf.tensordot(tensor, weights, 1)
     return tensor
 
 

@@ -111,8 +111,9 @@ def test_workers_that_share_samples_or_rows_make_the_update_of_one(
 
 def test_workers_meet_in_each_move_of_heat_regularization(start: Start, tmp_path: Path) -> None:
     alone = trained(start, tmp_path / "alone", 1, "batch", "--heat")
-    together = trained(start, tmp_path / "batch", 2, "batch", "--heat")
-    np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
+    for parallel in ("samples", "batch"):
+        together = trained(start, tmp_path / parallel, 2, parallel, "--heat")
+        np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
 
 
 def test_peer_that_never_arrives_is_waited_for_until_the_start_timeout(

@@ -344,10 +344,12 @@ def refusals(two: Strategy) -> dict[str, str]:
     total = keras.losses.MeanSquaredError(reduction="sum")
     half = [each[: ROWS // 2] for each in data()]
     twice = [np.concatenate([each, each]) for each in half]
+    turned = [np.concatenate([each, each[::-1]]) for each in half]
     on_second = [twice[0], np.concatenate([half[1], np.full_like(half[1], np.nan)])]
     return {
         "same rows": told(without_coordinates, split=twice),
         "rows": told(samples, split=data()),
+        "rows in another order": told(without_coordinates, split=turned),
         "rows of one loss": told(without_coordinates, never_wrong, data()),
         "NaN on one": told(without_coordinates, split=on_second),
         "diverging": told(diverging),
@@ -423,17 +425,43 @@ def pipeline(two: Strategy) -> list[Any]:
     return [[each.numpy().tolist() for each in batch] for batch in seen]
 
 
-def ragged(two: Strategy, none: Strategy) -> float:
-    """How far a `fit` whose last batch is smaller is from one device's, over two epochs."""
+def whole(two: Strategy, none: Strategy) -> dict[str, float]:
+    """How far a `fit` of whole batches is from one device's, over two epochs."""
 
-    def trained(strategy: Strategy, parallel: str) -> Array:
-        dataset = tf.data.Dataset.from_tensor_slices(data()).batch(5)
-        model = by_fit(strategy, MAKE["gradients"], parallel, updates=0)
+    def trained(strategy: Strategy, parallel: str, rows: int, net: Callable[[], Any]) -> Array:
+        dataset = tf.data.Dataset.from_tensor_slices(data()).batch(rows)
+        model = by_fit(strategy, MAKE["gradients"], parallel, updates=0, net=net)
         batches = whole_batches(dataset, strategy) if parallel == "samples" else dataset.repeat()
         model.fit(batches, steps_per_epoch=len(dataset), epochs=2, shuffle=False, verbose=0)
         return weights(model)
 
-    return relative(trained(two, "samples"), trained(none, "auto"), weights(network()))
+    def dropping() -> keras.Model:
+        return network_with(lambda: keras.layers.Dropout(0.5, seed=0))
+
+    cases = {"smaller last batch": (5, network), "dropout": (ROWS, dropping)}
+    return {
+        name: relative(
+            trained(two, "samples", *case), trained(none, "auto", *case), weights(case[1]())
+        )
+        for name, case in cases.items()
+    }
+
+
+def shuffled(two: Strategy) -> list[float]:
+    """The step of each update of a `fit` whose batches are drawn anew in each epoch."""
+    dataset = tf.data.Dataset.from_tensor_slices(data()).shuffle(ROWS).batch(5)
+    model = by_fit(two, MAKE["gradients"], "samples", updates=0)
+    steps: list[float] = []
+    keep = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: steps.append(
+            model.optimizer.diagnostics["step_norm"]
+        )
+    )
+    batches, per_epoch = whole_batches(dataset, two), len(dataset)
+    model.fit(
+        batches, steps_per_epoch=per_epoch, epochs=2, shuffle=False, verbose=0, callbacks=[keep]
+    )
+    return steps
 
 
 def kept(two: Strategy, parallel: str) -> int:
@@ -444,7 +472,6 @@ def kept(two: Strategy, parallel: str) -> int:
         gc.collect()
         return sum(isinstance(each, FuncGraph) for each in gc.get_objects())
 
-    by_fit(two, MAKE["importance"], parallel, updates=1)
     before = graphs()
     by_fit(two, MAKE["importance"], parallel, updates=1)
     return graphs() - before
@@ -476,7 +503,8 @@ def main() -> None:
         "refusals": refusals(two),
         "resumed": resumed(two, none),
         "resumed chains": resumed_chains(two),
-        "ragged": ragged(two, none),
+        "whole": whole(two, none),
+        "shuffled": shuffled(two),
         "kept": {parallel: kept(two, parallel) for parallel in ("samples", "batch", "means")},
         "pipeline": pipeline(two),
     }

@@ -121,6 +121,7 @@ def test_rows_of_an_embedding_are_those_that_all_parts_pick(found: dict[str, Any
     ("case", "text"),
     [
         ("rows", "all replicas must hold the same minibatch"),
+        ("rows in another order", "all replicas must hold the same minibatch"),
         ("rows of one loss", "all replicas must hold the same minibatch"),
         ("NaN on one", "all replicas must hold the same minibatch"),
         ("diverging", "`tau` must be so large that SGLD's chain stays near x"),
@@ -150,8 +151,18 @@ def test_chains_go_on_from_the_first_one_of_a_checkpoint(found: dict[str, Any]) 
     assert found["resumed chains"]["later"] > 0.01
 
 
-def test_a_smaller_last_batch_reaches_all_replicas_whole(found: dict[str, Any]) -> None:
-    assert found["ragged"] < ROUNDING
+@pytest.mark.feature(
+    "training", '`Dropout` with `parallel="samples"`', "yes: all replicas have the same masks"
+)
+@pytest.mark.parametrize("case", ["dropout", "smaller last batch"])
+def test_whole_batches_make_the_updates_of_one_device(found: dict[str, Any], case: str) -> None:
+    assert found["whole"][case] < ROUNDING
+
+
+def test_shuffled_batches_are_the_same_on_all_replicas(found: dict[str, Any]) -> None:
+    # `fit` has looked at a batch before. One that differs would move nothing, and raise.
+    assert len(found["shuffled"]) == 6
+    assert min(found["shuffled"]) > 0.0
 
 
 @pytest.mark.feature("memory", "many new models on several replicas", "no graph is kept")
