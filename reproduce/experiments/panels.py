@@ -48,7 +48,15 @@ def summarised(
     seeds: Sequence[int] | None,
     subspace: str | bool,
 ) -> list[Panel]:
-    """Returns the panels' rows from records of training; those of other runs are left out."""
+    """Returns the panels' rows from records of training; those of other runs are left out.
+
+    Where no seeds are named they are those of all runs: some may stand in other items too, made
+    for more seeds.
+    """
+    if seeds is None:
+        there = recorded(records, protocol, subspace)
+        each = [base.recorded_seeds(records, [case], subspace) for case in there]
+        seeds = sorted(set.intersection(*each) or set.union(*each)) if each else []
     return [
         Panel(
             title,

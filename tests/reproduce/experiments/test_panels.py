@@ -53,6 +53,23 @@ def test_equal_runs_of_several_figures_are_one_run() -> None:
     assert shared(FIGURE8) == {"sgd", "sgld", "sgld-linear"}
 
 
+@pytest.mark.parametrize(
+    ("seeds", "others", "shown"), [((0, 1, 2), (1, 2, 3), (1, 2)), ((0,), (1,), (0, 1))]
+)
+def test_seeds_not_named_are_those_of_all_runs_if_there_are_any(
+    seeds: tuple[int, ...], others: tuple[int, ...], shown: tuple[int, ...]
+) -> None:
+    records = [
+        record(panel, name, seed, {0: 0.1, 6: 0.2})
+        for panel in FIGURE7.QUICK.panels.values()
+        for place, name in enumerate(panel.methods)
+        for seed in (seeds if place == 0 else others)
+    ]
+    # One case without a record does not count.
+    found = panels.summarised(records[:-3], FIGURE7.QUICK, None, "auto")
+    assert {row.seeds for panel in found for row in panel.rows} == {shown}
+
+
 def test_case_names_say_what_sets_a_run_apart() -> None:
     small = Training(network="small_dense", updates=7)
     after = Training(sgd_updates=40)
