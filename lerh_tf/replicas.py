@@ -110,8 +110,8 @@ class Replicas:
         if not merges_calls():
 
             def any_goes_on(state: Any) -> tf.Tensor:
-                (votes,) = self.total([tf.cast(goes_on(*state), tf.int32)])
-                return votes > 0
+                (votes,) = self.total([tf.cast(goes_on(*state), tf.float32)])
+                return votes > 0.0
 
             def voted(_: tf.Tensor, *state: Any) -> tuple[Any, ...]:
                 new = body(*state)
