@@ -263,6 +263,28 @@ def large(two: Strategy, none: Strategy) -> float:
     return relative(trained(two), trained(none), start[0])
 
 
+def hidden(three: Strategy, none: Strategy) -> dict[str, float]:
+    """How far samples of a large hidden layer, of what rows see, are from one device's, and how
+    many dimensions are drawn."""
+
+    def wide() -> keras.Model:
+        keras.utils.set_random_seed(0)
+        layers = [keras.layers.Dense(400, "tanh"), keras.layers.Dense(400), keras.layers.Dense(1)]
+        return keras.Sequential([keras.Input((WIDTH,)), *layers])
+
+    dataset = tf.data.Dataset.from_tensor_slices(data()).batch(ROWS, drop_remainder=True)
+    make = MAKE["robbins-monro"]
+    expected = by_fit(none, make, updates=0, net=wide)
+    expected.fit(dataset, verbose=0)
+    found = by_fit(three, make, "samples", updates=0, net=wide)
+    found.fit(whole_batches(dataset, three), steps_per_epoch=1, shuffle=False, verbose=0)
+    drawn, dimensions = (
+        found.optimizer.diagnostics[name] for name in ("sampled_dimensions", "dimensions")
+    )
+    off = relative(weights(found), weights(expected), weights(wide()))
+    return {"off": off, "drawn": drawn / dimensions}
+
+
 def main() -> None:
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
@@ -285,6 +307,7 @@ def main() -> None:
         "loops": loops(two),
         "embedding": relative(weights(together), weights(chosen), weights(choosing())),
         "large": large(two, none),
+        "hidden": hidden(strategies[3], none),
     }
     json.dump(found, sys.stdout)
 

@@ -81,6 +81,12 @@ def test_blocks_are_those_of_the_whole_where_a_forward_pass_limits_them(
     assert found["large"] < ROUNDING
 
 
+def test_samples_of_large_hidden_layers_are_those_of_one_process(found: dict[str, Any]) -> None:
+    assert found["hidden"]["off"] < ROUNDING
+    # Of 400 x 400 weights a sample draws what 12 rows see.
+    assert found["hidden"]["drawn"] < 0.2
+
+
 @pytest.mark.parametrize("call", ["graph", "eager", "spanning", "eager samples", "eager moves"])
 def test_parts_of_other_sizes_and_eager_calls(found: dict[str, Any], call: str) -> None:
     assert found["loops"][call] < ROUNDING

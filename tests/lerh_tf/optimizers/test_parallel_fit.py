@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ROUNDING = 1e-5
 
 
+@pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     """What `_parallel_fit.py` prints: logical devices are set before TensorFlow starts."""
     command = [sys.executable, "-m", "tests.lerh_tf.optimizers._parallel_fit"]
