@@ -116,11 +116,11 @@ for parallel, both in together.items():
     assert both[0]["weights"] == both[1]["weights"]
     np.testing.assert_allclose(both[0]["losses"], alone["losses"], rtol=1e-4)
 
-figure, axes = plt.subplots()
+figure, axes = plt.subplots(layout="constrained")
 axes.plot(alone["losses"], linewidth=5, alpha=0.3, label="one process")
 for (parallel, both), style in zip(together.items(), ("--", ":"), strict=True):
     axes.plot(both[0]["losses"], style, linewidth=2, label=f'two, "{parallel}"')
-axes.set(xlabel="weight update", ylabel="mean squared error", yscale="log")
+axes.set(xlabel="weight update", ylabel="mean squared error")
 axes.legend()
 
 # %%
