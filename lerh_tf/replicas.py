@@ -109,15 +109,12 @@ class Replicas:
             return tf.while_loop(goes_on, body, state, parallel_iterations=1)
         if not merges_calls():
 
-            def any_goes_on(state: Any) -> tf.Tensor:
-                (votes,) = self.total([tf.cast(goes_on(*state), tf.float32)])
-                return votes > 0.0
-
             def voted(_: tf.Tensor, *state: Any) -> tuple[Any, ...]:
                 new = body(*state)
-                return (any_goes_on(new), *new)
+                (votes,) = self.total([tf.cast(goes_on(*new), tf.float32)])
+                return (votes > 0.0, *new)
 
-            start = (any_goes_on(state), *state)
+            start = (goes_on(*state), *state)
             return tf.while_loop(lambda more, *_: more, voted, start, parallel_iterations=1)[1:]
 
         def across(strategy: tf.distribute.Strategy, goes_on: Any, body: Any, *state: Any) -> Any:

@@ -1,11 +1,14 @@
 """Processes that tests start."""
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -36,6 +39,21 @@ def processes() -> Iterator[Start]:
         for process in started:
             with suppress(ProcessLookupError), process:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def printed_by(module: str) -> dict[str, Any]:
+    """What a module prints as JSON, run in a process: logical devices are set before TensorFlow
+    starts."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        cwd=Path(__file__).resolve().parents[1],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def end_within(seconds: float, waited_for: Sequence[psutil.Process]) -> bool:

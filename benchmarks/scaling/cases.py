@@ -78,11 +78,8 @@ class Costs:
         """
         if replicas == 1:
             return self.alone
-        return self.computed(replicas) + self.exchange(replicas, bandwidth, latency)
-
-    def computed(self, replicas: int) -> float:
-        """Returns the seconds without exchanges, on more than one replica."""
-        return self.alone - self.shared + self.shared / replicas + self.repeated
+        computed = self.alone - self.shared + self.shared / replicas + self.repeated
+        return computed + self.exchange(replicas, bandwidth, latency)
 
     def exchange(self, replicas: int, bandwidth: float, latency: float) -> float:
         """Returns the seconds of them in which replicas exchange; arguments as above."""

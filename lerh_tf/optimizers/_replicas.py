@@ -79,7 +79,7 @@ class Sharing(NamedTuple):
         return update + tf.bitwise.left_shift(replica, tf.constant(_REPLICA_SHIFT, tf.int64))
 
     def mean(self, estimate: Estimate) -> Estimate:
-        """Returns the mean of the replicas' estimates; each has its own chain.
+        """Returns the mean of the replicas' estimates, but for each one's chain.
 
         It is valid where all are. Its standard error is that of the mean, its other diagnostics
         are the replicas' means.

@@ -1,29 +1,20 @@
 """Replicas that share one weight update make the update of one device."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lerh_tf import SGLD, HeatRegularization, ImportanceSampling, LocalEntropy
 from lerh_tf.kernels.base import Estimate, Kernel
+from tests.processes import printed_by
 
-ROOT = Path(__file__).resolve().parents[3]
 ROUNDING = 1e-5
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """What `_parallel.py` prints: logical devices are set before TensorFlow starts."""
-    command = [sys.executable, "-m", "tests.lerh_tf.optimizers._parallel"]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    """What `_parallel.py` prints."""
+    return printed_by("tests.lerh_tf.optimizers._parallel")
 
 
 CASES = [

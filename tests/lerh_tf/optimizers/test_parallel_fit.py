@@ -1,38 +1,18 @@
 """Replicas that share one weight update, in `fit`: refusals, checkpoints, whole batches, memory."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.processes import printed_by
+
 ROUNDING = 1e-5
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """What `_parallel_fit.py` prints: logical devices are set before TensorFlow starts."""
-    command = [sys.executable, "-m", "tests.lerh_tf.optimizers._parallel_fit"]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-CASES = [
-    *(f"importance, samples, {count}" for count in (2, 3, 4)),
-    "importance, batch, 2",
-    "control variate, samples, 2",
-    "control variate, batch, 2",
-    "gradients, samples, 2",
-    "gradients, batch, 3",
-    "robbins-monro, samples, 2",
-    "robbins-monro, batch, 2",
-]
+    """What `_parallel_fit.py` prints."""
+    return printed_by("tests.lerh_tf.optimizers._parallel_fit")
 
 
 @pytest.mark.feature(

@@ -1,26 +1,18 @@
 """`tf.distribute`: each replica takes its own part's mean, and the weights move to their mean."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.processes import printed_by
+
 KERNELS = ("sgld", "importance", "robbins-monro", "control-variate", "gradients")
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """What `_replicas.py` prints: logical devices are set before TensorFlow starts."""
-    command = [sys.executable, "-m", "tests.lerh_tf.optimizers._replicas"]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    """What `_replicas.py` prints."""
+    return printed_by("tests.lerh_tf.optimizers._replicas")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
