@@ -14,7 +14,7 @@ from reproduce.claims.stability import learns
 from reproduce.experiments import section61, table2
 from reproduce.protocols import Case, GradientDescent
 
-_ROUNDING = 0.005
+ROUNDING = 0.005
 """Table 1 has two digits."""
 
 _SHARED = ("R8 normal", "R8 uniform", "R13 tanh", "R14 replacement", "R15 standardised")
@@ -40,7 +40,7 @@ def _row(row: str) -> Claim:
                 f"accuracy at {update}",
                 each(at(update), curves),
                 published=published[update],
-                rounding=_ROUNDING,
+                rounding=ROUNDING,
             )
             for update in COLUMNS
         ]
@@ -59,7 +59,7 @@ def _contrast(row: str) -> Claim:
                 f"{NAMES[row]} less SGD at {update}",
                 difference(at(update), ours, theirs),
                 published=round(published[update] - sgd[update], 2),
-                rounding=2 * _ROUNDING,
+                rounding=2 * ROUNDING,
             )
             for update in COLUMNS
         ]
