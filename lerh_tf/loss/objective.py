@@ -196,8 +196,19 @@ class Objective(abc.ABC):
         # a convolution's bias along another.
         twice = tf.cast(tf.equal(samples, 1), tf.int32)
         at_least_two = [tf.concat([s, s[:twice]], 0) for s in stacked]
+        pads = False
+
+        def watched(weights: Weights) -> Any:
+            nonlocal pads
+            result = function(weights)
+            pads = _pads_by_a_value()
+            return result
+
         # Convolutions with one kernel per sample, for one, have no vectorised form.
-        result = tf.vectorized_map(function, at_least_two, fallback_to_while_loop=True)
+        result = tf.vectorized_map(watched, at_least_two, fallback_to_while_loop=True)
+        if pads:
+            specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape[1:], t.dtype), result)
+            result = tf.map_fn(function, at_least_two, fn_output_signature=specs)
         self.is_vectorized = self.is_vectorized and _loops() == before
         return tf.nest.map_structure(lambda each: each[:samples], result)
 
@@ -297,7 +308,19 @@ def _scalar(loss: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 def _loops() -> int:
     """Returns the number of loops in the current graph and the functions that it calls."""
+    return sum(node.op in ("While", "StatelessWhile") for node in _nodes())
+
+
+def _pads_by_a_value() -> bool:
+    """Returns whether the current graph, or a function that it calls, pads by what may not be 0.
+
+    Of `tf.pad(..., constant_values=v)` TensorFlow's vectorised form forgets v.
+    """
+    return any(node.op == "PadV2" for node in _nodes())
+
+
+def _nodes() -> Iterable[Any]:
+    """Returns the nodes of the current graph and of the functions that it calls."""
     definition = tf.compat.v1.get_default_graph().as_graph_def()
     functions = (function.node_def for function in definition.library.function)
-    nodes = itertools.chain(definition.node, *functions)
-    return sum(node.op in ("While", "StatelessWhile") for node in nodes)
+    return itertools.chain(definition.node, *functions)

@@ -24,15 +24,18 @@ COMPARISONS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqua
 REDUCTIONS = ("Max", "Mean", "Min", "Prod", "Sum")
 
 
-def every_operation(w: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+def every_operation(w: tf.Tensor, other: tf.Tensor, pads: bool = True) -> tf.Tensor:
     """A scalar loss of a positive weight [4, 4].
 
     Args:
         w: the weight.
         other: positive numbers that do not depend on it, [4, 4].
+        pads: whether it pads by a value too, which has no vectorised form.
     """
     terms = [*_unary(w), *_binary(w, other), *_logic(w, other), *_products(w, other)]
     terms += [*_layout(w), *_images(w), *_losses(w, other)]
+    if pads:
+        terms.append(raw.PadV2(input=w, paddings=[[1, 0], [0, 1]], constant_values=2.0))
     return raw.AddN(inputs=[raw.Sum(input=t, axis=_axes(t)) for t in terms])
 
 
@@ -96,7 +99,6 @@ def _layout(w: tf.Tensor) -> list[tf.Tensor]:
         raw.ConcatV2(values=[w, w], axis=1),
         raw.Pack(values=[w, w], axis=1),
         raw.Pad(input=w, paddings=[[1, 0], [0, 1]]),
-        raw.PadV2(input=w, paddings=[[1, 0], [0, 1]], constant_values=2.0),
         raw.Reshape(tensor=w, shape=[2, 8]),
         raw.Slice(input=w, begin=[1, 0], size=[2, 3]),
         raw.Squeeze(input=raw.ExpandDims(input=w, axis=1), axis=[1]),
@@ -117,6 +119,7 @@ def _images(w: tf.Tensor) -> list[tf.Tensor]:
         raw.BatchToSpaceND(input=blocks**2, block_shape=[2, 2], crops=[[0, 0], [0, 0]]),
         raw.AvgPool(value=image, **window),
         raw.MaxPool(input=image, **window),
+        *raw.IdentityN(input=[image, blocks]),
     ]
 
 

@@ -22,6 +22,7 @@ REWRITTEN = {
     "Conv2DBackpropInput",
     "Conv3DBackpropInputV2",
     "DepthwiseConv2dNative",
+    *("MaxPool", "MaxPool3D", "AvgPool", "AvgPool3D"),
 }
 
 Layer = Callable[[], Any]
@@ -68,6 +69,20 @@ LAYERS: dict[str, tuple[tuple[int, ...], Layer]] = {
     "Conv3DTranspose": ((2, 3, 2, 1), lambda: layers.Conv3DTranspose(1, (2, 1, 2), 2)),
     "MaxPooling1D": ((7, 2), lambda: layers.MaxPooling1D(2)),
     "MaxPooling2D": ((6, 7, 2), lambda: layers.MaxPooling2D((2, 3))),
+    "MaxPooling2D same": ((6, 7, 2), lambda: layers.MaxPooling2D((2, 3), padding="same")),
+    "MaxPooling2D overlapping": ((7, 6, 2), lambda: layers.MaxPooling2D(3, 2)),
+    "MaxPooling2D overlapping, same": (
+        (7, 6, 2),
+        lambda: layers.MaxPooling2D((3, 2), 1, padding="same"),
+    ),
+    "MaxPooling2D apart": ((7, 7, 2), lambda: layers.MaxPooling2D(2, 3)),
+    "MaxPooling2D with a rest": ((5, 5, 2), lambda: layers.MaxPooling2D(3)),
+    "AveragePooling1D": ((7, 2), lambda: layers.AveragePooling1D(2)),
+    "AveragePooling2D": ((6, 7, 2), lambda: layers.AveragePooling2D((2, 3))),
+    "AveragePooling2D overlapping, same": (
+        (7, 6, 2),
+        lambda: layers.AveragePooling2D(3, 2, padding="same"),
+    ),
 }
 
 
@@ -173,6 +188,27 @@ def test_what_is_not_finite_stays_so() -> None:
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("pool", [tf.nn.max_pool3d, tf.nn.avg_pool3d])
+def test_poolings_of_volumes(pool: Callable[..., tf.Tensor], padding: str) -> None:
+    # Of volumes TensorFlow pools no float64.
+    weights = [tf.constant(images((4, 5, 4, 2)), tf.float32)]
+
+    @tf.function(autograph=False)
+    def run() -> Any:
+        plain = ReplayedLoss.of_function(
+            lambda w: tf.reduce_sum(pool(w[0], (2, 2, 1), (2, 1, 1), padding) ** 2), weights
+        )
+        products = with_products(plain, weights)
+        assert not {node.op for node in products.piece.node} & REWRITTEN
+        return plain.value_and_gradient(weights), products.value_and_gradient(weights)
+
+    expected, found = run()
+    tf.nest.map_structure(
+        functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), found, expected
+    )
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_images_of_unknown_size(padding: str) -> None:
     weights = [tf.constant(images((3, 2, 2))[0][None]), tf.constant(images((2, 2, 1)))]
 
@@ -182,6 +218,7 @@ def test_images_of_unknown_size(padding: str) -> None:
     def run(x: tf.Tensor) -> Any:
         def loss(w: Any) -> tf.Tensor:
             y = tf.sin(tf.nn.conv2d(x, w[0], [1, 2, 1, 1], padding))
+            y = tf.nn.max_pool2d(tf.nn.avg_pool2d(y, 2, 1, padding), 2, 1, padding)
             return tf.reduce_sum(tf.nn.conv2d(y, w[1], [1, 2, 2, 1], padding) ** 2)
 
         plain = ReplayedLoss.of_function(loss, weights)
@@ -189,8 +226,8 @@ def test_images_of_unknown_size(padding: str) -> None:
         assert not {node.op for node in products.piece.node} & REWRITTEN
         return plain.value_and_gradient(weights), products.value_and_gradient(weights)
 
-    for size in (5, 8):
-        expected, found = run(tf.constant(images((size, 7, 2))))
+    for size in (9, 12):
+        expected, found = run(tf.constant(images((size, 8, 2))))
         tf.nest.map_structure(
             functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-12), found, expected
         )

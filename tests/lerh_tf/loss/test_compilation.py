@@ -34,9 +34,9 @@ OTHER = (0.6 + RNG.random((4, 4))).astype("float32")
 STACKED = np.stack([W, W[::-1]])
 
 
-def every_objective() -> ReplayedLoss:
+def every_objective(pads: bool = True) -> ReplayedLoss:
     other = tf.constant(OTHER)
-    return ReplayedLoss.of_function(lambda w: every_operation(w[0], other), [tf.constant(W)])
+    return ReplayedLoss.of_function(lambda w: every_operation(w[0], other, pads), [tf.constant(W)])
 
 
 def test_every_operation_of_the_list_is_tried() -> None:
@@ -51,7 +51,7 @@ def test_xla_compiles_every_operation_of_the_list(method: str) -> None:
 
     @tf.function(autograph=False)
     def both() -> Any:
-        objective = every_objective()
+        objective = every_objective(pads="vectorized" not in method)
         assert is_compilable(objective)
         evaluate = getattr(objective, method)
         return evaluate(at), compilation.compiled(evaluate, objective)(at)
@@ -59,6 +59,20 @@ def test_xla_compiles_every_operation_of_the_list(method: str) -> None:
     plain, compiled = (np.ravel(value) for value in both())
     assert np.isfinite(plain).all()
     np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("pads", [False, True])
+def test_every_operation_of_the_list_is_the_same_at_all_samples_at_once(pads: bool) -> None:
+    @tf.function(autograph=False)
+    def both() -> Any:
+        objective = every_objective(pads)
+        at_once = objective.vectorized_value_and_gradient([tf.constant(STACKED)])
+        return at_once, [objective.value_and_gradient([tf.constant(w)]) for w in STACKED]
+
+    (losses, (gradients,)), one_by_one = both()
+    for i, (loss, (gradient,)) in enumerate(one_by_one):
+        np.testing.assert_allclose(losses[i], loss, rtol=1e-5)
+        np.testing.assert_allclose(gradients[i], gradient, rtol=1e-4, atol=1e-4)
 
 
 def is_compiled(loss: Callable[[tf.Tensor], tf.Tensor]) -> bool:
