@@ -14,7 +14,7 @@ What can be rewritten is read off the graph of the loss, never off types of laye
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -28,6 +28,7 @@ from lerh_tf.exact.windows import (
     spatial_axes,
     spatial_sizes,
 )
+from lerh_tf.loss.compilation import is_compilable
 from lerh_tf.loss.objective import Weights
 from lerh_tf.loss.replayed import ReplayedLoss
 
@@ -38,17 +39,20 @@ _LARGEST_PATCHES = 2**26
 def with_products(objective: ReplayedLoss, weights: Weights) -> ReplayedLoss:
     """Returns the same loss with its convolutions as products; itself where it has none.
 
-    Poolings become maxima and sums of slices (`poolings`), and the biases of images get gradients
-    that take less.
+    Where XLA compiles the loss, poolings become slices (`lerh_tf/exact/poolings.py`). The biases
+    of images get gradients that take less.
 
     Args:
         objective: the minibatch loss.
         weights: one tensor per used weight.
     """
+    compiled = _RULES | poolings.RULES
     # Biases alone are no reason.
-    if not any(node.op in _RULES and node.op != "BiasAdd" for node in objective.piece.node):
+    if not any(node.op in compiled and node.op != "BiasAdd" for node in objective.piece.node):
         return objective
-    return objective.replacing(_RULES, weights)
+    replaced = objective.replacing(compiled, weights)
+    # Where XLA does not fuse the slices, TensorFlow's own poolings are faster.
+    return replaced if is_compilable(replaced) else objective.replacing(_RULES, weights)
 
 
 def _convolution(node: Any, images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor | None:
@@ -115,12 +119,11 @@ def _bias(node: Any, value: tf.Tensor, bias: tf.Tensor) -> tf.Tensor | None:
     return value + bias
 
 
-_RULES: Mapping[str, Callable[..., tf.Tensor | None]] = {
+_RULES: dict[str, Callable[..., tf.Tensor | None]] = {
     "Conv2D": _convolution,
     "Conv3D": _convolution,
     "Conv2DBackpropInput": _transposed_convolution,
     "Conv3DBackpropInputV2": _transposed_convolution,
     "DepthwiseConv2dNative": _depthwise_convolution,
     "BiasAdd": _bias,
-    **poolings.RULES,
 }

@@ -7,7 +7,7 @@ long, and their gradients still more.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -121,7 +121,7 @@ def _gradient_by_comparisons(
     return None, tf.where(tf.equal(order, first), tf.reshape(gradient, shape), 0.0)
 
 
-RULES: Mapping[str, Callable[[Any, tf.Tensor], tf.Tensor | None]] = {
+RULES: dict[str, Callable[[Any, tf.Tensor], tf.Tensor | None]] = {
     "MaxPool": _max_pooling,
     "MaxPool3D": _max_pooling,
     "AvgPool": _mean_pooling,

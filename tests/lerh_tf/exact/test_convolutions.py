@@ -154,6 +154,18 @@ def test_first_layer_cuts_its_patches_out_once() -> None:
     assert not examined(model, images((6, 6, 2)))["operations"] & {"ConcatV2", "StridedSlice"}
 
 
+def test_poolings_stay_where_nothing_is_compiled() -> None:
+    def loss(w: Any) -> tf.Tensor:
+        return tf.reduce_sum(tf.nn.max_pool2d(w[0], 2, 2, "VALID"))
+
+    with tf.Graph().as_default():
+        weights = [tf.constant(images((4, 4, 1)))]
+        objective = ReplayedLoss.of_function(loss, weights)
+        assert "MaxPool" not in {n.op for n in with_products(objective, weights).piece.node}
+        objective.jit_compile = False
+        assert "MaxPool" in {n.op for n in with_products(objective, weights).piece.node}
+
+
 def test_of_equal_entries_the_first_gets_the_gradient() -> None:
     # As TensorFlow's pooling has it; the gradient of a maximum over axes would be shared.
     x = np.array([[0.0, 1.0, 2.0, 2.0], [1.0, 0.0, 2.0, 2.0]]).reshape(1, 2, 4, 1)
