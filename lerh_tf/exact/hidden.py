@@ -38,8 +38,10 @@ from lerh_tf.loss.replayed import ReplayedLoss
 # on CPUs, measured.
 _PAYS = 2**16
 _ROOT = 8
-# Each brings an eigenvalue of the root 1.5 times nearer to 1; those below 1e-7 of the largest stay.
-_ITERATIONS = 40
+# Eigenvalues of the root below this share of the largest need not be exact.
+_SMALLEST = 1e-7
+# How near to 1 they must come at most: the last step squares it.
+_ROUNDING = 1e-9
 
 
 def with_hidden_layers(
@@ -252,10 +254,10 @@ def _shared_product(rows: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
 def _roots(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the symmetric root of H H^T per sample and its pseudo-inverse, float64.
 
-    By the coupled Newton-Schulz iteration, since XLA takes seconds to compile eigenvalues. Starting
-    from the scaled matrix and I it doubles the digits of the root once it is near. Where an
-    eigenvalue is 0 the root stays 0, and its inverse large: it meets H alone, which has nothing
-    there. NaN where a row is not finite.
+    By a coupled Newton-Schulz iteration, since XLA takes seconds to compile eigenvalues. Each step
+    multiplies the root by a polynomial in the matrix that brings its eigenvalues as near to 1 as
+    a cubic can. Where one is 0 the root stays 0, and its inverse large: it meets H alone, which
+    has nothing there. NaN where a row is not finite.
     """
     wide = tf.cast(rows, tf.float64)
     gram = tf.matmul(wide, wide, transpose_b=True)
@@ -264,15 +266,37 @@ def _roots(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     identity = tf.eye(rows.shape[-2], dtype=tf.float64)
 
     def iteration(i: tf.Tensor, root: tf.Tensor, inverse: tf.Tensor) -> Any:
-        step = 0.5 * (3.0 * identity - inverse @ root)
+        linear, cubic = tf.unstack(coefficients[i])
+        step = linear * identity - cubic * (inverse @ root)
         return i + 1, root @ step, step @ inverse
 
+    coefficients = tf.constant(_CUBICS, tf.float64)
     start = tf.math.divide_no_nan(gram, size)
     _, root, inverse = tf.while_loop(
-        lambda i, *_: i < _ITERATIONS,
+        lambda i, *_: i < len(_CUBICS),
         iteration,
         (tf.constant(0), start, identity + tf.zeros_like(start)),
         parallel_iterations=1,
     )
     scale = tf.sqrt(size)
     return scale * root, tf.math.divide_no_nan(inverse, scale)
+
+
+def _best_cubics(low: float) -> list[tuple[float, float]]:
+    """Returns (a, b) of cubics a x - b x^3 that one after the other take [low, 1] to 1.
+
+    On [l, u] the cubic c (s x - x^3 / 3) with s = (l^2 + l u + u^2) / 3 has its largest value at
+    the root of s, and as small a one at both ends: with c so that they are as far from 1 it is
+    the nearest to 1 of all odd cubics, by Chebyshev's alternation.
+    """
+    high, error, found = 1.0, 1.0, []
+    while error > _ROUNDING:
+        s = (low**2 + low * high + high**2) / 3
+        ends, middle = low * high * (low + high), 2 * s**1.5
+        c, error = 6 / (ends + middle), (middle - ends) / (middle + ends)
+        found.append((c * s, c / 3))
+        low, high = 1 - error, 1 + error
+    return found
+
+
+_CUBICS = _best_cubics(_SMALLEST)

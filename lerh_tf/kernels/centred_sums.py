@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import tensorflow as tf
 
 from lerh_tf.kernels.weighted_sums import WeightedSums, finite_shift
-from lerh_tf.loss.parts import Part, square_norms, weighted_sums
+from lerh_tf.loss.parts import OuterProducts, Part, square_norms, weighted_sums
 from lerh_tf.noise import working_dtype
 from lerh_tf.replicas import Replicas
 
@@ -20,8 +20,10 @@ class CentredSums(NamedTuple):
     Attributes:
         largest: the largest log weight so far.
         powers: sums of 1, u, u^2 and u^3, in float64.
-        moment: per variable, the sums of z, u z and u^2 z, flattened, shape [3, size].
-        spread: sums of |z|^2, u |z|^2 and u^2 |z|^2, in float64.
+        moment: per variable, the sums of z, u z and u^2 z, flattened, shape [3, size]; of outer
+            products, of which each sum is a large product, the first two.
+        spread: sums of 1, u and u^2 times |z|^2, in float64.
+        own: sums of 1, u, u^2 and u^3 times |z|^2 of outer products alone, in float64.
         non_finite: number of samples whose weight is not finite.
     """
 
@@ -29,19 +31,27 @@ class CentredSums(NamedTuple):
     powers: tf.Tensor
     moment: list[tf.Tensor]
     spread: tf.Tensor
+    own: tf.Tensor
     non_finite: tf.Tensor
 
     @classmethod
-    def zero(cls, anchor: Sequence[tf.Tensor], dtype: tf.DType) -> "CentredSums":
+    def zero(
+        cls, anchor: Sequence[tf.Tensor], are_products: Sequence[bool], dtype: tf.DType
+    ) -> "CentredSums":
         """Returns the sums over no sample.
 
         Args:
             anchor: one tensor per variable, of the shape of its part of z.
+            are_products: per variable, whether its part of z is one of outer products.
             dtype: of log weights.
         """
-        moment = [tf.zeros([3, tf.size(x)], working_dtype(x.dtype)) for x in anchor]
-        powers, spread = (tf.zeros([size], tf.float64) for size in (4, 3))
-        return cls(tf.constant(-float("inf"), dtype), powers, moment, spread, tf.zeros([], dtype))
+        moment = [
+            tf.zeros([2 if is_product else 3, tf.size(x)], working_dtype(x.dtype))
+            for x, is_product in zip(anchor, are_products, strict=True)
+        ]
+        powers, spread, own = (tf.zeros([size], tf.float64) for size in (4, 3, 4))
+        lowest, zero = tf.constant(-float("inf"), dtype), tf.zeros([], dtype)
+        return cls(lowest, powers, moment, spread, own, zero)
 
     def add(self, log_weights: tf.Tensor, z: Sequence[Part], counts: tf.Tensor) -> "CentredSums":
         """Returns the sums with one block of samples added.
@@ -57,12 +67,17 @@ class CentredSums(NamedTuple):
         u = tf.where(counts, tf.math.expm1(log_weights - finite_shift(old.largest)), 0.0)
         rows = tf.stack([tf.cast(counts, u.dtype), u, u * u])
         powers = tf.cast(tf.stack([*tf.unstack(rows), u**3]), tf.float64)
-        squares = tf.add_n([tf.cast(square_norms(z_v), tf.float64) for z_v in z])
+        squares = [tf.cast(square_norms(z_v), tf.float64) for z_v in z]
+        of_products = [s for s, z_v in zip(squares, z, strict=True) if _is_product(z_v)]
         return CentredSums(
             old.largest,
             old.powers + tf.reduce_sum(powers, 1),
-            [m + weighted_sums(rows, z_v) for m, z_v in zip(old.moment, z, strict=True)],
-            old.spread + tf.reduce_sum(powers[:3] * squares, 1),
+            [
+                m + weighted_sums(rows[: m.shape[0]], z_v)
+                for m, z_v in zip(old.moment, z, strict=True)
+            ],
+            old.spread + tf.reduce_sum(powers[:3] * tf.add_n(squares), 1),
+            old.own + tf.reduce_sum(powers * sum(of_products, tf.zeros_like(u, tf.float64)), 1),
             old.non_finite + tf.reduce_sum(tf.cast(counts & ~finite, self.non_finite.dtype)),
         )
 
@@ -82,8 +97,9 @@ class CentredSums(NamedTuple):
         return CentredSums(
             largest,
             tf.linalg.matvec(moves, self.powers),
-            [tf.cast(moves[:3, :3], m.dtype) @ m for m in self.moment],
+            [tf.cast(moves[: m.shape[0], : m.shape[0]], m.dtype) @ m for m in self.moment],
             tf.linalg.matvec(moves[:3, :3], self.spread),
+            tf.linalg.matvec(moves, self.own),
             self.non_finite,
         )
 
@@ -118,21 +134,24 @@ class CentredSums(NamedTuple):
         each of the d dimensions where z is independent of the weights its expectation lacks
         sum a^2 / J + 2 sum a^3 - (sum a^2)^2 of the variance sum a^2.
 
+        Of outer products sum_j a_j^2 z_j c is taken at i = j of c = sum_i a_i z_i: other samples
+        add to it along the gradient of f, one direction of the d, of the order of tau |grad f|^2.
+
         Args:
             dimensions: d, scalar tensor.
         """
-        count, centre, total = self.powers[0], self._centre, self.total
+        count, total = self.powers[0], self.total
         of_two = tf.math.divide_no_nan(self._centred(self.powers[:3]), total**2)
-        _, _, second, third = tf.unstack(self.powers)
-        of_three = tf.math.divide_no_nan(
-            third - centre * (3.0 * second - 2.0 * count * centre**2), total**3
-        )
+        of_three = tf.math.divide_no_nan(self._third(self.powers), total**3)
         pairs = list(zip(self.means(), self.moment, strict=True))
         square = tf.add_n([tf.cast(tf.reduce_sum(c**2), tf.float64) for c, _ in pairs])
-        cross = tf.add_n(
-            [tf.cast(tf.reduce_sum(c * self._centred(m)), tf.float64) for c, m in pairs]
-        )
-        squares = tf.math.divide_no_nan(self._centred(self.spread) - 2.0 * cross, total**2)
+        cross = [
+            tf.cast(tf.reduce_sum(c * self._centred(m)), tf.float64)
+            for c, m in pairs
+            if m.shape[0] == 3
+        ]
+        crosses = tf.add_n([*cross, tf.math.divide_no_nan(self._third(self.own), total)])
+        squares = tf.math.divide_no_nan(self._centred(self.spread) - 2.0 * crosses, total**2)
         delta = squares + square * (of_two - tf.math.divide_no_nan(tf.ones_like(count), count))
         missed = tf.math.divide_no_nan(of_two, count) + 2.0 * of_three - of_two**2
         return tf.maximum(delta + tf.cast(dimensions, tf.float64) * missed, 0.0)
@@ -142,9 +161,19 @@ class CentredSums(NamedTuple):
         centre = tf.cast(self._centre, sums.dtype)
         return sums[2] - centre * (2.0 * sums[1] - centre * sums[0])
 
+    def _third(self, sums: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of (u - mean u)^3 x, of those of x, u x, u^2 x and u^3 x."""
+        plain, first, second, third = tf.unstack(sums)
+        centre = self._centre
+        return third - centre * (3.0 * second - centre * (3.0 * first - centre * plain))
+
     @property
     def _centre(self) -> tf.Tensor:
         return tf.math.divide_no_nan(self.powers[1], self.powers[0])
+
+
+def _is_product(part: Part) -> bool:
+    return isinstance(part, OuterProducts)
 
 
 Sums: TypeAlias = WeightedSums | CentredSums

@@ -146,7 +146,7 @@ class ImportanceSampling(Kernel):
     ) -> Estimate:
         """See `Kernel`."""
         summed = self._summed_over_parts if replicas.split == "batch" else self._summed
-        sums = summed(objective, anchor, tau, noise, self._zero(anchor), replicas)
+        sums = summed(objective, anchor, tau, noise, self._zero(objective, anchor), replicas)
         variance = self._variance(sums, tau, objective.dimensions(anchor))
         if replicas.split == "batch" and isinstance(sums, WeightedSums) and self._has_gradients:
             # Of the whole a bound: a mean varies no more than, on average, what it is made of.
@@ -228,10 +228,12 @@ class ImportanceSampling(Kernel):
 
         return fold_blocks(draw, compiled(add, objective), self.samples, size, zero)
 
-    def _zero(self, anchor: Sequence[tf.Tensor]) -> Sums:
+    def _zero(self, objective: Objective, anchor: Sequence[tf.Tensor]) -> Sums:
         """Returns the sums over no sample."""
         if self.control_variate:
-            return CentredSums.zero(anchor, widest_dtype([x.dtype for x in anchor]))
+            drawn = objective.noise_like(anchor)
+            are_products = [z is not x for z, x in zip(drawn, anchor, strict=True)]
+            return CentredSums.zero(anchor, are_products, widest_dtype([x.dtype for x in anchor]))
         return WeightedSums.zero(anchor, 3 if self._has_gradients else 2)
 
     @property
