@@ -12,7 +12,8 @@ from lerh_tf.loss.gradients import GRADIENT_FREE_ADVICE
 
 POLICIES = ("raise", "warn")
 
-_COMMON = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
+COMMON = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
+"""Diagnostics of every kernel."""
 _TAU = (
     "`tau` must be positive and finite at every weight update, also where it follows a schedule. "
     "The weights were left as they were."
@@ -25,6 +26,11 @@ _ROWS = (
     'With `parallel="samples"` all replicas must hold the same minibatch, rows in the same order, '
     "with the same dropout masks: make the pipeline by `lerh_tf.whole_batches`. The weights were "
     "left as they were."
+)
+_TRACE = (
+    "The update was part of a function that made the optimizer's variables and ran as it was first "
+    "traced, as where a variable's first value depends on the function's arguments: call "
+    "`optimizer.build(variables)` before it. The weights were left as they were."
 )
 _STILL = (
     "The mean m was x itself, `step_norm` 0, at every weight update so far: the loss does not "
@@ -43,8 +49,8 @@ class Report:
     """
 
     def __init__(self, kernel: Kernel):
-        self._names = (*_COMMON, *kernel.diagnostic_names)
-        self._messages = (_TAU, kernel.failure, _DTYPE, _ROWS)
+        self._names = (*COMMON, *kernel.diagnostic_names)
+        self._messages = (_TAU, kernel.failure, _DTYPE, _ROWS, _TRACE)
         self._values = keras.Variable(
             np.zeros(len(self._names), "float32"),
             trainable=False,

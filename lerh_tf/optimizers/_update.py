@@ -17,6 +17,7 @@ from lerh_tf.loss.replayed import ReplayedLoss
 from lerh_tf.noise import PhiloxNoise
 from lerh_tf.optimizers._inner import is_valid_tau
 from lerh_tf.optimizers._replicas import Sharing
+from lerh_tf.optimizers._report import COMMON
 from lerh_tf.replicas import Replicas
 
 
@@ -28,8 +29,8 @@ class Update(NamedTuple):
             variables that the loss does not depend on.
         chain: the chain's last state, one position per used variable; empty for none.
         diagnostics: scalars by name.
-        fails: whether tau or the kernel failed, m or g left the dtype of the weights, or replicas
-            do not hold the minibatch that they are to share.
+        fails: whether tau or the kernel failed, m or g left the dtype of the weights, replicas do
+            not hold the minibatch that they are to share, or nothing was looked for.
     """
 
     gradients: list[tf.Tensor | None]
@@ -101,6 +102,7 @@ def find_update(
         has_problem & ~estimate.is_valid,
         has_mean & ~is_in_dtype,
         has_tau & ~holds_the_same,
+        tf.constant(False),
     ]
     is_valid = ~tf.reduce_any(fails)
     estimate = estimate.dropped_unless(is_valid, start)
@@ -110,6 +112,25 @@ def find_update(
         estimate.chain,
         _diagnostics(estimate, objective, reduced, anchor),
         fails,
+    )
+
+
+def no_update(anchor: Sequence[tf.Tensor], is_used: Sequence[bool], kernel: Kernel) -> Update:
+    """Returns an update that fails: for a trace that is never run, which need not look for one.
+
+    Args:
+        anchor: the weights x, one tensor per used variable.
+        is_used: per variable, whether the loss depends on it.
+        kernel: the estimator of m.
+    """
+    gradients = iter([tf.zeros_like(x) for x in anchor])
+    told = dict.fromkeys((*COMMON, *kernel.diagnostic_names), tf.constant(0.0))
+    fails = [False, False, False, False, True]
+    return Update(
+        [next(gradients) if used else None for used in is_used],
+        [tf.identity(x) for x in anchor] if kernel.has_chain else [],
+        told,
+        [tf.constant(fail) for fail in fails],
     )
 
 

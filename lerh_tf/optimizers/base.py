@@ -28,7 +28,7 @@ from lerh_tf.optimizers._replicas import (
     replicas,
 )
 from lerh_tf.optimizers._report import POLICIES, Report
-from lerh_tf.optimizers._update import Update, find_update
+from lerh_tf.optimizers._update import Update, find_update, no_update
 from lerh_tf.schedules import Schedule, is_schedule, positive_tau
 
 
@@ -198,10 +198,14 @@ class GaussianApproximation(LossOptimizer):
         """Returns what the weights are to be moved by; moves no variable."""
         check_size(objective, variables)
         check_not_compiled()
+        # Of a train step that makes variables TensorFlow throws the first trace away.
+        is_thrown_away = tf.inside_function() and not self.built
         self.build(variables)
         self.inner_optimizer._check_variables_are_known(variables)
         used = [v for v, is_used in zip(variables, objective.is_used, strict=True) if is_used]
         anchor = [tf.convert_to_tensor(native(v)) for v in used]
+        if is_thrown_away:
+            return no_update(anchor, objective.is_used, self._kernel)
         return find_update(
             Sharing.of(self._kernel, self._parallel),
             objective,
