@@ -148,7 +148,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
-        "30 gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
+        "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
         "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
         "0.0930 s by SGLD, 0.0634 s by importance sampling and 0.0915 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
