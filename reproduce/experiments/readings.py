@@ -261,7 +261,7 @@ def render(
     del figures
     found = distances(records, protocol, seeds, subspace)
     suffix = "" if protocol == PROTOCOL else "-quick" if protocol == QUICK else "-some"
-    table = pd.DataFrame(grid(found), columns=HEADER)
+    table = tables.grid(HEADER, grid(found))
     notes = [
         *joint(found),
         "gap: ours less the paper's, mean over Table 1's five columns, and the 95 % interval of "
@@ -270,7 +270,5 @@ def render(
         "at each column, rounding added). One seed decides nothing.",
         *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
     ]
-    listed = "\n".join(f"- {note}" for note in notes)
-    text = table.to_markdown(index=False, disable_numparse=True)
-    text = f"# {TITLE}\n\n{text}\n\n{listed}\n"
+    text = tables.page(TITLE, table, notes=notes)
     return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")

@@ -117,9 +117,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     kept: list[Figure] = []
     save = style.save
 
-    def keep(figure: Figure, stem: Path) -> list[Path]:
+    def keep(figure: Figure, *where: Any) -> list[Path]:
         kept.append(figure)
-        return save(figure, stem)
+        return save(figure, *where)
 
     monkeypatch.setattr(style, "save", keep)
     return kept
