@@ -63,7 +63,7 @@ class Exhibit(NamedTuple):
 
 def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Exhibit:
     def found(source: RecordSource) -> frozenset[Hashable]:
-        return experiment.recorded(source.records(RECORDS), protocol, subspace)
+        return frozenset(experiment.recorded(source.records(RECORDS), protocol, subspace))
 
     def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         records = source.records(RECORDS)
