@@ -53,6 +53,12 @@ def decay(name: str, value: float) -> None:
         raise ValueError(f"`{name}` must be finite and above -1. Received: {name}={value!r}")
 
 
+def share(value: float) -> None:
+    """Raises `ValueError` unless `value` is in (0, 1]."""
+    if not 0.0 < value <= 1.0:
+        raise ValueError(f"`share` must be in (0, 1]. Received: share={value!r}")
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Raises `ValueError` unless `value` is among the `known` names."""
     names = tuple(known)

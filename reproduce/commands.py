@@ -246,11 +246,12 @@ def report(output: Path, figures: Path, console: Console) -> str:
 
 
 def verify(
-    threads: int, workers: Workers, data_dir: Path | None, console: Console
+    share: float, threads: int, workers: Workers, data_dir: Path | None, console: Console
 ) -> tuple[int, str]:
     """Recomputes a part of the reference run and compares.
 
     Args:
+        share: Of the reference run's seconds.
         threads: Threads per run.
         workers: Who makes the runs.
         data_dir: Folder of the prepared MNIST; `None`: the default.
@@ -260,12 +261,12 @@ def verify(
         The exit code, 0 if every run confirms the reference, and the table.
     """
     with TemporaryDirectory() as folder:
-        jobs_of, data = partial(verified_jobs, data_dir), partial(mnist, data_dir)
+        jobs_of, data = partial(verified_jobs, share, data_dir), partial(mnist, data_dir)
         code = make(jobs_of, threads, workers, Path(folder), console, data)
         recomputed = Store(Path(folder), warn=console.print).scan()
     reference = Tables(verification.REFERENCE)
     compared = [verification.compare(record, reference) for record in recomputed]
-    good = code == DONE and all(one.is_good for one in compared)
+    good = code == DONE and compared and all(one.is_good for one in compared)
     return DONE if good else FAILED, verification.markdown(compared)
 
 

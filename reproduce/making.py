@@ -16,6 +16,7 @@ from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
+from reproduce.tidy import Tables
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -58,10 +59,12 @@ def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[J
     return everything(seeds, False, None, execution) + timed
 
 
-def verified_jobs(data_dir: Path | None, execution: Mapping[str, Any]) -> list[Job]:
-    """Returns the runs that are recomputed to confirm the reference."""
-    jobs = everything((verification.SEED,), False, data_dir, execution)
-    return [job for job in jobs if verification.is_verified(job)]
+def verified_jobs(share: float, data_dir: Path | None, execution: Mapping[str, Any]) -> list[Job]:
+    """Returns the runs that are recomputed to confirm a share of the reference."""
+    records = verification.chosen(Tables(verification.REFERENCE), share)
+    seeds = sorted({record.run.seed for record in records})
+    jobs = everything(seeds, False, data_dir, execution)
+    return [job for job in jobs if verification.counterpart(job.run, records)]
 
 
 def illustration_jobs(name: str) -> JobsOf:

@@ -1,30 +1,19 @@
 """The committed reference run: copying records into it, and recomputing a part of it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reproduce import tables
-from reproduce.experiments import table1, theory
-from reproduce.experiments.base import RECORDS
-from reproduce.experiments.gaussians import Approximation
-from reproduce.records import Archive, Record, Store
+from reproduce.experiments import table2
+from reproduce.records import Archive, Record, Run, Store
 from reproduce.runner import Job
-from reproduce.tidy import Entry
+from reproduce.tidy import Entry, Tables
 
 REFERENCE = Path(__file__).with_name("reference")
 """Folder of the reference run's tables."""
-
-SEED = 0
-"""The seed that is recomputed."""
-
-ROWS = ("sgd", "is", "sgld", "hr")
-"""The rows of Table 1 that are recomputed, at the paper's budget."""
-
-PARTS = ("identities", "algorithm1", "algorithm2")
-"""The parts of the theorems that are recomputed."""
 
 ACCURACY = 0.02
 """How far accuracies and losses may be apart where machine, versions or threads differ."""
@@ -59,15 +48,24 @@ class Recomputed:
         return self.verdict in (IDENTICAL, WITHIN)
 
 
-def is_verified(job: Job) -> bool:
-    """Whether a run of the whole is among those recomputed: a few minutes' worth."""
-    run = job.run
-    if run.experiment == RECORDS:
-        cases = [table1.PROTOCOL.cases()[row].configuration() for row in ROWS]
-        return run.seed == SEED and run.settings in cases
-    if run.experiment == theory.NAME:
-        return theory.part(run.case) in PARTS
-    return run.experiment == Approximation.EXPERIMENT
+def chosen(reference: Tables, share: float) -> list[Record]:
+    """Returns the records that are recomputed: drawn by their keys, which are hashes.
+
+    They are taken in the order of their keys, each that fits into what is left of the share of
+    all recorded seconds. Table 2's are timings, which no second run repeats, and are left out.
+
+    Args:
+        reference: The reference run.
+        share: From 0 to 1, of all that takes the recorded seconds.
+    """
+    entries = [one for one in reference.entries if one[0].run.experiment != table2.NAME]
+    left = share * math.fsum(timings["seconds"] for _, timings in entries)
+    taken = []
+    for record, timings in sorted(entries, key=lambda one: one[0].run.key):
+        if timings["seconds"] <= left:
+            taken.append(record)
+            left -= timings["seconds"]
+    return taken
 
 
 def compare(ours: Record, reference: Archive) -> Recomputed:
@@ -80,7 +78,7 @@ def compare(ours: Record, reference: Archive) -> Recomputed:
         ours: The recomputed record.
         reference: The reference run's records.
     """
-    theirs = _counterpart(ours, reference)
+    theirs = counterpart(ours.run, reference.scan(ours.run.experiment))
     if theirs is None:
         return Recomputed(ours.run.label, MISSING)
     if ours.text() == theirs.text():
@@ -93,6 +91,18 @@ def compare(ours: Record, reference: Archive) -> Recomputed:
         return Recomputed(ours.run.label, WITHIN, "equal results; run with other versions")
     detail = f"{worst.place}: {worst.ours} against {worst.theirs}"
     return Recomputed(ours.run.label, DIFFERS if worst.excess > 1.0 else WITHIN, detail)
+
+
+def counterpart(run: Run, records: Iterable[Record]) -> Record | None:
+    """Returns the record of the same run, made with equal threads if there is one."""
+    same = [
+        record
+        for record in records
+        if (record.run.experiment, record.run.case, record.run.seed)
+        == (run.experiment, run.case, run.seed)
+        and record.run.settings == run.settings
+    ]
+    return min(same, key=lambda record: record.run != run, default=None)
 
 
 def markdown(compared: Sequence[Recomputed]) -> str:
@@ -138,17 +148,6 @@ class _Difference:
     ours: object
     theirs: object
     excess: float
-
-
-def _counterpart(ours: Record, reference: Archive) -> Record | None:
-    """The reference's record of the same run, made with equal threads if there is one."""
-    same = [
-        record
-        for record in reference.scan(ours.run.experiment)
-        if (record.run.case, record.run.seed) == (ours.run.case, ours.run.seed)
-        and record.run.settings == ours.run.settings
-    ]
-    return min(same, key=lambda record: record.run != ours.run, default=None)
 
 
 def _differences(ours: Any, theirs: Any, place: str) -> list[_Difference]:

@@ -12,7 +12,7 @@ Curves = Mapping[int, Curve]
 
 Measure = Callable[[Curve], float]
 
-_END = 50
+END = 50
 """The end of training, and of a part of it, is its last so many updates."""
 
 STEADY = (200, 500)
@@ -57,7 +57,7 @@ def final(curve: Curve) -> float:
 
 def ending(update: int) -> Measure:
     """Returns the measure of the mean accuracy over the updates that end at one."""
-    return over(update - _END + 1, update)
+    return over(update - END + 1, update)
 
 
 def gain(first: int, last: int) -> Measure:

@@ -14,7 +14,7 @@ from reproduce.claims.stability import learns
 from reproduce.experiments import section61, table2
 from reproduce.protocols import Case, GradientDescent
 
-_ROUNDING = 0.005
+ROUNDING = 0.005
 """Table 1 has two digits."""
 
 _SHARED = ("R8 normal", "R8 uniform", "R13 tanh", "R14 replacement", "R15 standardised")
@@ -33,7 +33,7 @@ _BEARING = {
 def _row(row: str) -> Claim:
     own, published = table1(row), paper.TABLE1[row.partition("-")[0]]
     parts = [
-        Predicted(f"accuracy at {k}", at(k), own, published=published[k], rounding=_ROUNDING)
+        Predicted(f"accuracy at {k}", at(k), own, published=published[k], rounding=ROUNDING)
         for k in COLUMNS
     ]
     statement = f"Table 1, row {NAMES[row]}: the paper's run could be one more of ours"
@@ -49,7 +49,7 @@ def _contrast(row: str) -> Claim:
             table1(row),
             table1("sgd"),
             published=round(published[update] - sgd[update], 2),
-            rounding=2 * _ROUNDING,
+            rounding=2 * ROUNDING,
         )
         for update in COLUMNS
     ]

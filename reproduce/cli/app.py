@@ -7,9 +7,10 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from reproduce import readings
-from reproduce.arguments import integers_only, several
+from reproduce import checks, readings
+from reproduce.arguments import integers_only, several, single
 from reproduce.cli.options import (
+    DEFAULT_SHARE,
     Copying,
     Data,
     Drawing,
@@ -235,17 +236,22 @@ def report(*, drawing: Drawing = Drawing()) -> int:
 
 
 @app.command
-def verify(*, how: Jobs = Jobs(), data: Data = Data()) -> int:
-    """Recompute a part of the committed reference run and compare: a few minutes.
+def verify(
+    *, share: Annotated[float, single] = DEFAULT_SHARE, how: Jobs = Jobs(), data: Data = Data()
+) -> int:
+    """Recompute a part of the committed reference run and compare.
 
     Args:
+        share: Of the seconds that the reference run took, above 0, at most 1; keys draw the runs.
         how: Shared with other commands.
         data: Shared with other commands.
     """
     check(how)
+    with usage_errors():
+        checks.share(share)
     from reproduce import commands
 
-    code, text = commands.verify(how.threads, how.workers, data.folder, _console())
+    code, text = commands.verify(share, how.threads, how.workers, data.folder, _console())
     print(text, end="")
     return code
 

@@ -19,6 +19,9 @@ _FIGURES = Path("figures")
 _SEEDS = (0, 1, 2)
 _QUICK_SEEDS = (0,)
 
+DEFAULT_SHARE = 0.003
+"""Of the reference run's seconds: a minute or two of recomputing."""
+
 SPELLED_SUBSPACES = {spelled(value): value for value in SUBSPACES}
 
 

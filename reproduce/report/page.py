@@ -14,9 +14,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from reproduce import tables
 from reproduce.claims import judge
 from reproduce.claims.bounds import STATED
-from reproduce.claims.cases import NAMES
+from reproduce.claims.cases import COLUMNS, NAMES
 from reproduce.claims.claim import Finding
+from reproduce.claims.measures import END
 from reproduce.claims.parts import ALPHA, Part
+from reproduce.claims.tables import ROUNDING
 from reproduce.experiments import readings, table2
 from reproduce.experiments.base import RECORDS
 from reproduce.protocols import TABLE1
@@ -52,6 +54,11 @@ def render(
         "verdicts": view.SHOWN,
         "bounds": STATED,
         "level": 1 - 2 * ALPHA,
+        "prediction": 1 - 2 * ALPHA / len(COLUMNS),
+        "columns": len(COLUMNS),
+        "rounding": ROUNDING,
+        "end": END,
+        "measured": END // TABLE1.training.evaluate_every,
         "readings": readings.grid(found),
         "readings_header": readings.HEADER,
         "joint": readings.joint(found),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reproduce import cli, making, tidy, verification
+from reproduce.cli.options import DEFAULT_SHARE
 from reproduce.experiments import table1
-from reproduce.experiments.gaussians import Approximation
 from reproduce.protocols import TABLE1, Training
 from reproduce.records import Record, Store
 from reproduce.runner import Job
@@ -62,13 +62,32 @@ def test_other_threads_are_compared_within_bounds(reference: Store) -> None:
     assert compare(record(TABLE1, "is", 0, {0: 0.1, 500: 0.81}, threads=1), reference).is_good
 
 
-def test_verified_are_a_few_runs_of_the_whole() -> None:
-    jobs = making.verified_jobs(None, EXECUTION)
-    trained = [job.run.case for job in jobs if job.run.experiment == "training"]
-    assert trained == list(verification.ROWS)
-    assert {job.run.experiment for job in jobs} == {"training", "theory", Approximation.EXPERIMENT}
-    keys = {job.run.key for job in making.reference_jobs((0, 1), EXECUTION)}
-    assert {job.run.key for job in jobs} < keys
+def test_a_share_of_the_seconds_is_recomputed_drawn_by_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = ("sgd", "is", "sgld", "hr")
+    records = [record(TABLE1, case, seed, {0: 0.1, 500: 0.8}) for case in cases for seed in (0, 7)]
+    long = min(records, key=lambda one: one.run.key)
+    seconds = {one.run.key: 100.0 if one is long else 10.0 for one in records}
+    tidy.add(tmp_path, [(one, {"seconds": seconds[one.run.key]}) for one in records])
+    reference = tidy.Tables(tmp_path)
+    for share, count in ((0.01, 0), (0.06, 1), (0.15, 2), (0.6, 1), (1.0, 8)):
+        chosen = verification.chosen(reference, share)
+        assert len(chosen) == count
+        assert sum(seconds[one.run.key] for one in chosen) <= share * 170.0
+        assert chosen == sorted(chosen, key=lambda one: one.run.key)
+        assert (long in chosen) == (share >= 0.6)
+    monkeypatch.setattr(verification, "REFERENCE", tmp_path)
+    jobs = making.verified_jobs(1.0, None, {**EXECUTION, "threads": 9})
+    assert {(job.run.case, job.run.seed) for job in jobs} == {
+        (one.run.case, one.run.seed) for one in records
+    }
+
+
+def test_the_shares_runs_are_those_of_the_whole() -> None:
+    chosen = verification.chosen(tidy.Tables(verification.REFERENCE), DEFAULT_SHARE)
+    jobs = making.verified_jobs(DEFAULT_SHARE, None, EXECUTION)
+    assert 0 < len(jobs) == len(chosen)
 
 
 def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> None:
@@ -90,7 +109,7 @@ def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
 
     monkeypatch.setattr("reproduce.commands.make", make)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path)
-    assert cli.main(["verify", "--jobs", "2"]) == 1
+    assert cli.main(["verify", "--jobs", "2", "--share", "0.5"]) == 1
     assert MISSING in capsys.readouterr().out
     tidy.add(tmp_path, [(OURS, {})])
     assert cli.main(["verify"]) == 0
