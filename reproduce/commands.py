@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,7 +12,7 @@ from rich.console import Console
 from reproduce import drawing, tables, tidy, verification
 from reproduce.drawing import Drawn, RecordSource
 from reproduce.experiments import table2, theory
-from reproduce.experiments.base import RECORDS, Experiment, P, recorded_seeds
+from reproduce.experiments.base import RECORDS, Experiment, P
 from reproduce.making import (
     DONE,
     FAILED,
@@ -22,7 +23,6 @@ from reproduce.making import (
     nothing,
     reference_jobs,
     timing_jobs,
-    training_jobs,
     verified_jobs,
 )
 from reproduce.parallel import Workers
@@ -64,8 +64,9 @@ def train(
         StorageError: A record cannot be read or written.
         DataError: MNIST is damaged or cannot be prepared.
     """
-    jobs_of = training_jobs(experiment, protocol, seeds, subspace, data_dir)
-    return make(jobs_of, threads, workers, output, console, partial(mnist, data_dir))
+    data = partial(mnist, data_dir)
+    jobs_of = partial(experiment.jobs, protocol, seeds, subspace, data)
+    return make(jobs_of, threads, workers, output, console, data)
 
 
 def show(
@@ -98,7 +99,7 @@ def show(
         protocol = whole.with_methods(tuple(dict.fromkeys((*protocol.methods, *rows))))
     else:
         protocol = whole
-    shown = sorted({*seeds, *recorded_seeds(records, cases, subspace)})
+    shown = sorted({*seeds, *chain.from_iterable(cases.values())})
     text, written = experiment.render(records, protocol, shown, subspace, output, figures)
     _report(written, console)
     return text

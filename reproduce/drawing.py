@@ -5,9 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
-from reproduce import report, verification
+from reproduce import report, tables, verification
 from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.illustration import Illustration
@@ -65,7 +63,7 @@ class Exhibit(NamedTuple):
 
 def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Exhibit:
     def found(source: RecordSource) -> frozenset[Hashable]:
-        return experiment.recorded(source.records(RECORDS), protocol, subspace)
+        return frozenset(experiment.recorded(source.records(RECORDS), protocol, subspace))
 
     def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
         records = source.records(RECORDS)
@@ -177,6 +175,5 @@ def judge(among: Sequence[RecordSource], output: Path, figures: Path) -> tuple[s
 def listing(drawn: Sequence[Drawn]) -> str:
     """Returns which files were drawn from which records, as Markdown."""
     cells = [[one.name, one.source, ", ".join(f"`{path}`" for path in one.files)] for one in drawn]
-    table = pd.DataFrame(cells, columns=["command", "drawn from", "files"])
-    text = table.to_markdown(index=False, disable_numparse=True)
-    return f"# Tables and figures as `reproduce figures` last drew them\n\n{text}\n"
+    table = tables.grid(["command", "drawn from", "files"], cells)
+    return tables.page("Tables and figures as `reproduce figures` last drew them", table)

@@ -32,17 +32,6 @@ def named(name: str) -> Experiment[Any]:
     return next(one for one in (*TRAINING, readings) if name == one.NAME)
 
 
-def training_jobs(
-    experiment: Experiment[Any],
-    protocol: Any,
-    seeds: Sequence[int],
-    subspace: str | bool,
-    data_dir: Path | None,
-) -> JobsOf:
-    """Returns what builds an experiment's runs."""
-    return partial(_training, experiment.jobs, protocol, seeds, subspace, data_dir)
-
-
 def timing_jobs(timing: table2.Timing, data_dir: Path | None) -> JobsOf:
     """Returns what builds the runs of Table 2."""
     return partial(table2.jobs, timing, partial(mnist, data_dir))
@@ -52,9 +41,10 @@ def everything(
     seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
 ) -> list[Job]:
     """Returns the runs of every table and figure, each once, those of Table 2 apart."""
+    data = partial(mnist, data_dir)
     measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
     trained = [
-        training_jobs(one, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data_dir)
+        partial(one.jobs, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data)
         for one in TRAINING
     ]
     illustrated = map(illustration_jobs, ILLUSTRATIONS)
@@ -75,17 +65,6 @@ def verified_jobs(share: float, data_dir: Path | None, execution: Mapping[str, A
     seeds = sorted({record.run.seed for record in records})
     jobs = everything(seeds, False, data_dir, execution)
     return [job for job in jobs if verification.counterpart(job.run, records)]
-
-
-def _training(
-    jobs: Callable[..., list[Job]],
-    protocol: Any,
-    seeds: Sequence[int],
-    subspace: str | bool,
-    data_dir: Path | None,
-    execution: Mapping[str, Any],
-) -> list[Job]:
-    return jobs(protocol, seeds, {**execution, "subspace": subspace}, partial(mnist, data_dir))
 
 
 def illustration_jobs(name: str) -> JobsOf:

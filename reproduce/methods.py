@@ -1,7 +1,8 @@
 """From a protocol's method to the Keras optimizer that carries it out."""
 
 from collections.abc import Mapping
-from functools import cache, singledispatch
+from functools import cache
+from typing import Any
 
 import keras
 
@@ -51,7 +52,6 @@ _RECORDED: Mapping[type[Kernel], tuple[str, ...]] = {
 _RECORDED_OF_SOLVED = ("standard_error", "steps")
 
 
-@singledispatch
 def optimizer(
     method: Method, seed: int, subspace: str | bool = "auto"
 ) -> keras.optimizers.Optimizer:
@@ -64,70 +64,40 @@ def optimizer(
             same in distribution, other draws.
 
     Raises:
-        TypeError: No optimizer is registered for the type of `method`.
+        TypeError: No optimizer is known for the type of `method`.
     """
+    drawn: dict[str, Any] = {"seed": seed, "subspace": subspace}
+    match method:
+        case GradientDescent():
+            return keras.optimizers.SGD(learning_rate=method.learning_rate)
+        case LocalEntropyByImportanceSampling():
+            recorded = RecordedSampling(method.samples, loss_multiplier=method.loss_multiplier)
+            return LocalEntropy(method.tau, recorded, **drawn)
+        case LocalEntropyBySGLD():
+            tau = Scoping(method.tau, method.tau1) if method.tau1 else method.tau
+            chain = SGLD(
+                method.samples,
+                step_sizes=LangevinSteps(method.offset),
+                noise=method.noise,
+                persistent=method.persistent,
+                restart=method.restart,
+            )
+            return LocalEntropy(tau, chain, **drawn)
+        case HeatRegularizationByRobbinsMonro():
+            steps = RobbinsMonroSteps(method.c, method.alpha, method.growing)
+            solver = RobbinsMonro(method.steps, method.samples, step_sizes=steps)
+            return HeatRegularization(method.tau, solver, **drawn)
+        case LocalEntropyByGradients():
+            sampler = ImportanceSampling(method.samples, estimator="gradients")
+            return LocalEntropy(method.tau, sampler, learning_rate=method.learning_rate, **drawn)
+        case LocalEntropyByControlledSGLD():
+            return LocalEntropy(method.tau, controlled_sgld(method.samples, method.step), **drawn)
+        case HeatRegularizationSolved():
+            solver = RobbinsMonro(
+                method.steps, method.samples, step_sizes=AVERAGING, tolerance=method.tolerance
+            )
+            return HeatRegularization(method.tau, solver, **drawn)
     raise TypeError(f"`method` must have an optimizer. Received: method={method!r}")
-
-
-@optimizer.register
-def _(
-    method: GradientDescent, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    return keras.optimizers.SGD(learning_rate=method.learning_rate)
-
-
-@optimizer.register
-def _(
-    method: LocalEntropyByImportanceSampling, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    sampler = RecordedSampling(samples=method.samples, loss_multiplier=method.loss_multiplier)
-    return LocalEntropy(tau=method.tau, sampler=sampler, seed=seed, subspace=subspace)
-
-
-@optimizer.register
-def _(
-    method: LocalEntropyBySGLD, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    sampler = SGLD(
-        samples=method.samples,
-        step_sizes=LangevinSteps(method.offset),
-        noise=method.noise,
-        persistent=method.persistent,
-        restart=method.restart,
-    )
-    tau = Scoping(method.tau, method.tau1) if method.tau1 else method.tau
-    return LocalEntropy(tau=tau, sampler=sampler, seed=seed, subspace=subspace)
-
-
-@optimizer.register
-def _(
-    method: HeatRegularizationByRobbinsMonro, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    solver = RobbinsMonro(
-        steps=method.steps,
-        samples=method.samples,
-        step_sizes=RobbinsMonroSteps(method.c, method.alpha, method.growing),
-    )
-    return HeatRegularization(tau=method.tau, solver=solver, seed=seed, subspace=subspace)
-
-
-@optimizer.register
-def _(
-    method: LocalEntropyByGradients, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    sampler = ImportanceSampling(method.samples, estimator="gradients")
-    return LocalEntropy(
-        method.tau, sampler, learning_rate=method.learning_rate, seed=seed, subspace=subspace
-    )
-
-
-@optimizer.register
-def _(
-    method: LocalEntropyByControlledSGLD, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    return LocalEntropy(
-        method.tau, controlled_sgld(method.samples, method.step), seed=seed, subspace=subspace
-    )
 
 
 @cache
@@ -140,16 +110,6 @@ def controlled_sgld(samples: int, step: float, persistent: bool = False) -> SGLD
         persistent=persistent,
         control_variate=True,
     )
-
-
-@optimizer.register
-def _(
-    method: HeatRegularizationSolved, seed: int, subspace: str | bool = "auto"
-) -> keras.optimizers.Optimizer:
-    solver = RobbinsMonro(
-        method.steps, method.samples, step_sizes=AVERAGING, tolerance=method.tolerance
-    )
-    return HeatRegularization(method.tau, solver, seed=seed, subspace=subspace)
 
 
 AVERAGING = RobbinsMonroSteps(1.0, 1.0, largest=0.5)

@@ -11,72 +11,40 @@ CLASSES = 10
 HIDDEN = 200
 
 
-def small_dense(initialization: str, seed: int, activation: str = "relu") -> keras.Model:
-    """Builds 784-10, a linear classifier with 7,850 parameters.
-
-    Args:
-        initialization: R8. `"glorot_uniform"`, `"normal"` with standard deviation 0.1, or
-            `"uniform"` from -0.05 to 0.05.
-        seed: Equal seeds give equal weights.
-        activation: Not used: there is no hidden layer.
-
-    Returns:
-        A model from (batch, 784) float32 pixels to (batch, 10) logits.
-
-    Raises:
-        ValueError: `initialization` is unknown.
-
-    References:
-        Section 6.1, item 1.
-    """
-    return _dense((CLASSES,), initialization, seed, activation, "small_dense")
-
-
-def hidden_dense(initialization: str, seed: int, activation: str = "relu") -> keras.Model:
-    """Builds 784-200-10, 159,010 parameters.
-
-    Args:
-        initialization: R8. `"glorot_uniform"`, `"normal"` with standard deviation 0.1, or
-            `"uniform"` from -0.05 to 0.05.
-        seed: Equal seeds give equal weights.
-        activation: R13. Of the hidden layer.
-
-    Returns:
-        A model from (batch, 784) float32 pixels to (batch, 10) logits.
-
-    Raises:
-        ValueError: `initialization` is unknown.
-
-    References:
-        Section 6.1, item 2.
-    """
-    return _dense((HIDDEN, CLASSES), initialization, seed, activation, "hidden_dense")
+_WIDTHS = {"small_dense": (CLASSES,), "hidden_dense": (HIDDEN, CLASSES)}
 
 
 def build(network: str, initialization: str, seed: int, activation: str = "relu") -> keras.Model:
     """Builds a network by its name in a protocol.
 
+    Args:
+        network: `"small_dense"`, 784-10, a linear classifier with 7,850 parameters, or
+            `"hidden_dense"`, 784-200-10, with 159,010.
+        initialization: R8. `"glorot_uniform"`, `"normal"` with standard deviation 0.1, or
+            `"uniform"` from -0.05 to 0.05.
+        seed: Equal seeds give equal weights.
+        activation: R13. Of the hidden layer, if there is one.
+
+    Returns:
+        A model from (batch, 784) float32 pixels to (batch, 10) logits.
+
     Raises:
         ValueError: `network` or `initialization` is unknown.
+
+    References:
+        Section 6.1, items 1 and 2.
     """
     checks.one_of("network", network, NETWORKS)
-    builders = {"small_dense": small_dense, "hidden_dense": hidden_dense}
-    return builders[network](initialization, seed, activation)
-
-
-def _dense(
-    widths: tuple[int, ...], initialization: str, seed: int, activation: str, name: str
-) -> keras.Model:
-    layers: list[keras.Layer] = [keras.Input((PIXELS,))]
-    for position, width in enumerate(widths):
-        layers.append(
-            keras.layers.Dense(
-                width,
-                activation=activation if position < len(widths) - 1 else None,
-                kernel_initializer=_initializer(initialization, seed, position),
-            )
-        )
-    return keras.Sequential(layers, name=name)
+    *hidden, last = (
+        (width, _initializer(initialization, seed, layer))
+        for layer, width in enumerate(_WIDTHS[network])
+    )
+    layers = [
+        keras.layers.Dense(width, activation=activation, kernel_initializer=initial)
+        for width, initial in hidden
+    ]
+    logits = keras.layers.Dense(last[0], kernel_initializer=last[1])
+    return keras.Sequential([keras.Input((PIXELS,)), *layers, logits], name=network)
 
 
 def _initializer(initialization: str, seed: int, layer: int) -> keras.initializers.Initializer:

@@ -48,17 +48,19 @@ def prepared(folder: Path) -> Path:
     return folder
 
 
-def write(path: Path, content: bytes, temporary: Path) -> None:
+def write(path: Path, content: bytes, temporary: Path | None = None) -> None:
     """Writes a file, whole or not at all.
 
     Args:
         path: The file.
         content: Its bytes.
-        temporary: Written first, in the same folder, then renamed; gone if that fails.
+        temporary: Written first, in the same folder, then renamed; gone if that fails. `None`: one
+            of this process's own.
 
     Raises:
         StorageError: What was at `path` is as it was.
     """
+    temporary = temporary or path.with_name(f".{path.name}.{os.getpid()}.part")
     prepared(path.parent)
     fill(temporary, content)
     try:

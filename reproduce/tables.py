@@ -1,6 +1,5 @@
 """Accuracy tables beside the paper's, as Markdown and CSV; reads summaries and never trains."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +8,21 @@ import pandas as pd
 from reproduce import readings, storage
 from reproduce.protocols import Case, Comparison, Panels, spelled
 from reproduce.summary import Budget, MethodRow, Panel, Published, centre, counted, spread
+
+_MEASURED = "held-out accuracy after N weight updates"
+
+
+def grid(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Returns a table of Markdown, its cells as they are."""
+    frame = pd.DataFrame(cells, columns=list(header))
+    return frame.to_markdown(index=False, disable_numparse=True)
+
+
+def page(title: str, *parts: str, warning: str = "", notes: Sequence[str] = ()) -> str:
+    """Returns a page of Markdown: heading, warning if there is one, parts, a list of notes."""
+    bold = [f"**{warning}**"] if warning else []
+    listed = ["\n".join(f"- {note}" for note in notes)] if notes else []
+    return "\n\n".join([f"# {title}", *bold, *parts, *listed]) + "\n"
 
 
 def published_row(name: str, published: Published) -> Mapping[int, float]:
@@ -40,11 +54,9 @@ def accuracy_markdown(
     lines = [
         line for row in rows for line in _lines(row, columns, published_row(row.name, published))
     ]
-    header = ["method", "", *map(str, columns)]
-    table = pd.DataFrame(lines, columns=header).to_markdown(index=False, disable_numparse=True)
-    warning = [f"**{budget.warning}**"] if budget.warning else []
-    heading = f"# {title}: held-out accuracy after N weight updates"
-    return "\n\n".join([heading, *warning, table, _notes(rows, comparison)]) + "\n"
+    table = grid(["method", "", *map(str, columns)], lines)
+    notes = _notes(rows, comparison)
+    return page(f"{title}: {_MEASURED}", table, warning=budget.warning, notes=notes)
 
 
 def panels_frame(panels: Sequence[Panel]) -> pd.DataFrame:
@@ -84,10 +96,10 @@ def panels_markdown(
     """
     columns = sorted({update for panel in panels for update in panel.columns})
     lines = [line for panel in panels for line in _panel_lines(panel, columns)]
-    table = pd.DataFrame(lines, columns=["panel", "line", *map(str, columns)])
+    table = grid(["panel", "line", *map(str, columns)], lines)
     rows = [row for panel in panels for row in panel.rows]
     shown = " ".join(map(str, sorted({seed for row in rows for seed in row.seeds}))) or "none yet"
-    said = [
+    said = (
         f"Ours: mean ± sample standard deviation over seeds {shown}.",
         *notes,
         *[
@@ -98,18 +110,8 @@ def panels_markdown(
         ],
         *[f"Reading {reading}." for reading in readings.in_force(protocol.methods())],
         *[f"Run with {text}." for text in sorted({t for row in rows for t in row.environments})],
-    ]
-    return (
-        "\n\n".join(
-            [
-                f"# {title}: held-out accuracy after N weight updates",
-                *([f"**{budget.warning}**"] if budget.warning else []),
-                table.to_markdown(index=False, disable_numparse=True),
-                "\n".join(f"- {note}" for note in said),
-            ]
-        )
-        + "\n"
     )
+    return page(f"{title}: {_MEASURED}", table, warning=budget.warning, notes=said)
 
 
 def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -118,10 +120,16 @@ def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    markdown, csv = stem.with_name(stem.name + ".md"), stem.with_name(stem.name + ".csv")
+    markdown = stem.with_name(stem.name + ".md")
     write_text(markdown, text)
-    write_text(csv, frame.to_csv(index=False, lineterminator="\n"))
-    return [markdown, csv]
+    return [markdown, write_csv(frame, stem)]
+
+
+def write_csv(frame: pd.DataFrame, stem: Path) -> Path:
+    """Writes `stem.csv`, whole or not at all, and returns its path."""
+    path = stem.with_name(stem.name + ".csv")
+    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
+    return path
 
 
 def write_text(path: Path, text: str) -> None:
@@ -130,7 +138,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         StorageError: There is no room, or no permission.
     """
-    storage.write(path, text.encode(), path.with_name(f".{path.name}.{os.getpid()}.part"))
+    storage.write(path, text.encode())
 
 
 def _panel_lines(panel: Panel, columns: Sequence[int]) -> list[list[str]]:
@@ -196,10 +204,10 @@ def _difference(row: MethodRow, update: int, published: float | None) -> str:
     return "-" if ours is None or published is None else f"{ours - published:+.3f}"
 
 
-def _notes(rows: Sequence[MethodRow], comparison: Comparison) -> str:
+def _notes(rows: Sequence[MethodRow], comparison: Comparison) -> list[str]:
     shown = " ".join(map(str, rows[0].seeds)) or "none yet"
     environments = sorted({text for row in rows for text in row.environments})
-    notes = [
+    return [
         "Paper: one run, Table 1 of arXiv 1901.10082.",
         f"Ours: mean ± sample standard deviation over seeds {shown}; difference: ours - paper.",
         *[_runs(row) for row in rows],
@@ -207,7 +215,6 @@ def _notes(rows: Sequence[MethodRow], comparison: Comparison) -> str:
         *[f"{row.title}: {path}." for row in rows for path in row.paths],
         *[f"Run with {text}." for text in environments],
     ]
-    return "\n".join(f"- {note}" for note in notes)
 
 
 def _runs(row: MethodRow) -> str:

@@ -265,5 +265,5 @@ def _frame(content: bytes) -> pd.DataFrame:
 
 def _write(path: Path, frame: pd.DataFrame) -> str:
     content = frame.to_csv(index=False, lineterminator="\n").encode()
-    storage.write(path, content, path.with_name(f".{path.name}.part"))
+    storage.write(path, content)
     return hashlib.sha256(content).hexdigest()

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from reproduce import tables
 from reproduce.experiments import table2
 from reproduce.records import Archive, Record, Run, Store
 from reproduce.runner import Job
@@ -109,8 +108,7 @@ def counterpart(run: Run, records: Iterable[Record]) -> Record | None:
 def markdown(compared: Sequence[Recomputed]) -> str:
     """Returns the table for reading."""
     cells = [[one.label, one.verdict, one.detail] for one in compared]
-    header = ["run", "against the reference", "largest difference"]
-    table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
+    table = tables.grid(["run", "against the reference", "largest difference"], cells)
     bad = sum(not one.is_good for one in compared)
     notes = [
         "identical: machine, versions and threads are the reference's, and so are all bytes.",
@@ -119,8 +117,7 @@ def markdown(compared: Sequence[Recomputed]) -> str:
         f"relative {OTHERWISE:g} or an absolute {ABSOLUTE:g}.",
         f"{len(compared) - bad} of {len(compared)} runs confirm the reference.",
     ]
-    listed = "\n".join(f"- {note}" for note in notes)
-    return f"# Recomputed runs against the reference\n\n{table}\n\n{listed}\n"
+    return tables.page("Recomputed runs against the reference", table, notes=notes)
 
 
 def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Entry], list[Job]]:

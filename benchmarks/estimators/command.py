@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.estimators import accuracy, costs, landscapes, report
 from benchmarks.estimators.protocol import Protocol
-from reproduce.experiments import panels
+from reproduce.experiments import base
 from reproduce.making import make, mnist
 from reproduce.parallel import Workers
 from reproduce.records import Store
@@ -74,5 +74,5 @@ def jobs(
     return [
         *accuracy.jobs(protocol.accuracy, data, execution),
         *landscapes.jobs(protocol.bias, execution),
-        *panels.jobs(protocol.training, seeds, {**execution, "subspace": "auto"}, data),
+        *base.jobs(protocol.training, seeds, "auto", data, execution),
     ]

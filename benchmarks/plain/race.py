@@ -201,4 +201,4 @@ def _chunk(samples: int) -> int:
 
 
 def _model() -> keras.Model:
-    return networks.hidden_dense(TABLE1.training.initialization, _SEED)
+    return networks.build("hidden_dense", TABLE1.training.initialization, _SEED)

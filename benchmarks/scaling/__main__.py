@@ -91,7 +91,7 @@ def scaling(
         "scaling.md": text,
         **{f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()},
     }.items():
-        storage.write(output / name, content.encode(), output / f".{name}.part")
+        storage.write(output / name, content.encode())
         _say(f"wrote {output / name}")
     for path in report.draw(
         found, relative_errors, samples, (bandwidth, latency), figures_dir / "scaling"

@@ -1,10 +1,12 @@
 """A claim, the rule that decides it with its gate and controls, and what comes of it."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reproduce.claims.evidence import EARLIER, FRESH, Blank, Evidence, StandIn
-from reproduce.claims.measures import MissingError
+from reproduce.claims.measures import Measure, MissingError, difference, each
 from reproduce.claims.parts import ALPHA, AnyPart, Fact, Part, Prediction, is_uncontradicted
 from reproduce.protocols import Case
 
@@ -15,9 +17,62 @@ VERDICTS = (HOLDS, UNCONTRADICTED, FAILS, OPEN, UNINFORMATIVE, MISSING)
 Rule = Callable[[Evidence], Sequence[AnyPart]]
 
 
-def no_gate(evidence: Evidence) -> Sequence[AnyPart]:
-    """The gate of what is exact."""
-    return ()
+@dataclass(frozen=True)
+class Contrast:
+    """A number of a case's curves, or how much it exceeds another case's, seed by seed.
+
+    Args:
+        name: What the number is.
+        measure: Takes a curve to it.
+        ours: The case that it is of.
+        theirs: The case that it is held against; `None`: it stands for itself.
+        low: The lower end of the range that its mean must lie in.
+        high: The upper end.
+    """
+
+    name: str
+    measure: Measure
+    ours: Case
+    theirs: Case | None = None
+    low: float = -math.inf
+    high: float = math.inf
+
+    def on(self, evidence: Evidence) -> Part:
+        """Returns what was measured."""
+        return Part(self.name, self._values(evidence), self.low, self.high)
+
+    def _values(self, evidence: Evidence) -> tuple[float, ...]:
+        if self.theirs is None:
+            return each(self.measure, evidence.curves(self.ours))
+        ours, theirs = evidence.curves(self.ours), evidence.curves(self.theirs)
+        return difference(self.measure, ours, theirs)
+
+
+@dataclass(frozen=True)
+class Predicted(Contrast):
+    """The same where the paper has the number: could it be one more of ours?
+
+    Args:
+        published: The paper's.
+        rounding: How far it may be from what was measured.
+    """
+
+    published: float = math.nan
+    rounding: float = 0.0
+
+    def on(self, evidence: Evidence) -> Prediction:
+        """Returns what was measured."""
+        values = self._values(evidence)
+        return Prediction(self.name, values, published=self.published, rounding=self.rounding)
+
+
+def all_of(parts: Sequence[Contrast]) -> Rule:
+    """Returns the rule that has these parts."""
+    return lambda evidence: [part.on(evidence) for part in parts]
+
+
+_NOTHING = all_of(())
+"""The gate of what is exact."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +103,7 @@ class Claim:
     statement: str
     place: str
     rule: Rule
-    gate: Rule = no_gate
+    gate: Rule = _NOTHING
     own: Sequence[Case] = ()
     controls: Mapping[str, StandIn] = field(default_factory=dict)
     published: Evidence | None = None
@@ -65,6 +120,20 @@ class Claim:
     def gate_words(self) -> list[str]:
         """The gate likewise."""
         return [part.rule for part in self.gate(Blank())]
+
+
+def about(
+    key: str,
+    topic: int,
+    statement: str,
+    place: str,
+    parts: Sequence[Contrast],
+    gate: Sequence[Contrast] = (),
+    **more: Any,
+) -> Claim:
+    """Returns a claim about the cases whose numbers its parts are; arguments as `Claim`'s."""
+    own = tuple(dict.fromkeys(part.ours for part in parts))
+    return Claim(key, topic, statement, place, all_of(parts), all_of(gate), **{"own": own, **more})
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
 """Claims 2, 5 and 10: what the paper has numbers of, Tables 1 and 2 and Section 6.1."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reproduce import paper
 from reproduce.claims.bounds import CHANCE, FACTOR, REPEATS, REPORTED
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, table1
-from reproduce.claims.claim import Claim, Rule
+from reproduce.claims.claim import Claim, Contrast, Predicted, about
 from reproduce.claims.evidence import Evidence, StandIn, chance
-from reproduce.claims.measures import Curve, Curves, MissingError, at, difference, each
-from reproduce.claims.parts import Fact, Part, Prediction
+from reproduce.claims.measures import Curve, Curves, MissingError, at
+from reproduce.claims.parts import Fact, Part
 from reproduce.claims.stability import learns
 from reproduce.experiments import section61, table2
 from reproduce.protocols import Case, GradientDescent
@@ -31,52 +31,40 @@ _BEARING = {
 
 
 def _row(row: str) -> Claim:
-    published = paper.TABLE1[row.partition("-")[0]]
-
-    def rule(evidence: Evidence) -> list[Prediction]:
-        curves = evidence.curves(table1(row))
-        return [
-            Prediction(
-                f"accuracy at {update}",
-                each(at(update), curves),
-                published=published[update],
-                rounding=ROUNDING,
-            )
-            for update in COLUMNS
-        ]
-
+    own, published = table1(row), paper.TABLE1[row.partition("-")[0]]
+    parts = [
+        Predicted(f"accuracy at {k}", at(k), own, published=published[k], rounding=ROUNDING)
+        for k in COLUMNS
+    ]
     statement = f"Table 1, row {NAMES[row]}: the paper's run could be one more of ours"
-    return _predicted(f"table1.{row}", statement, row, rule)
+    return _predicted(f"table1.{row}", statement, row, parts)
 
 
 def _contrast(row: str) -> Claim:
     published, sgd = paper.TABLE1[row.partition("-")[0]], paper.TABLE1["sgd"]
-
-    def rule(evidence: Evidence) -> list[Prediction]:
-        ours, theirs = (evidence.curves(table1(name)) for name in (row, "sgd"))
-        return [
-            Prediction(
-                f"{NAMES[row]} less SGD at {update}",
-                difference(at(update), ours, theirs),
-                published=round(published[update] - sgd[update], 2),
-                rounding=2 * ROUNDING,
-            )
-            for update in COLUMNS
-        ]
-
+    parts = [
+        Predicted(
+            f"{NAMES[row]} less SGD at {update}",
+            at(update),
+            table1(row),
+            table1("sgd"),
+            published=round(published[update] - sgd[update], 2),
+            rounding=2 * ROUNDING,
+        )
+        for update in COLUMNS
+    ]
     statement = f"Table 1, {NAMES[row]} less SGD: the paper's difference could be one more of ours"
-    return _predicted(f"table1.{row}-less-sgd", statement, row, rule)
+    return _predicted(f"table1.{row}-less-sgd", statement, row, parts)
 
 
-def _predicted(key: str, statement: str, row: str, rule: Rule) -> Claim:
-    return Claim(
+def _predicted(key: str, statement: str, row: str, parts: Sequence[Predicted]) -> Claim:
+    return about(
         key,
         2,
         statement,
         "Table 1",
-        rule,
-        gate=lambda evidence: learns(evidence, table1(row)),
-        own=[table1(row)],
+        parts,
+        learns(table1(row)),
         controls={
             "a paper's row at chance": _held_against(row, lambda published: CHANCE),
             "a paper's row flat at its end": _held_against(row, lambda published: published[500]),
@@ -196,52 +184,39 @@ _SMALL, _HIDDEN = (
 _RATE = GradientDescent(0.01)  # Section 6.2's
 
 
-def _reaches(evidence: Evidence) -> list[Part]:
-    published, last = paper.SECTION_6_1["small_dense"], _SMALL.training.updates
-    ends = each(at(last), evidence.curves(Case(_SMALL.training, _RATE)))
-    bounds = (published - REPORTED, published + REPORTED)
-    return [Part("accuracy after 5 epochs, learning rate 0.01", ends, *bounds)]
-
-
-def _at_best(evidence: Evidence) -> list[Part]:
-    best, last = paper.SECTION_6_1["hidden_dense"], _HIDDEN.training.updates
-    return [
-        Part(
-            f"accuracy after 5 epochs, {name}",
-            each(at(last), evidence.curves(case)),
-            high=best,
-        )
-        for name, case in _HIDDEN.cases().items()
-    ]
-
-
-def _larger_is_better(evidence: Evidence) -> list[Part]:
-    small = paper.SECTION_6_1["small_dense"]
-    ends = [
-        each(at(_HIDDEN.training.updates), evidence.curves(case))
-        for case in _HIDDEN.cases().values()
-    ]
-    return [Part("accuracy after 5 epochs, each rate", values, low=small) for values in ends]
-
+_REACHED, _BEST = (paper.SECTION_6_1[network] for network in ("small_dense", "hidden_dense"))
+_LAST = at(_SMALL.training.updates)
 
 SECTION61 = (
-    Claim(
+    about(
         "section61.small",
         10,
         "the small network reaches 0.912 in 5 epochs of SGD",
         "Section 6.1",
-        _reaches,
-        own=[Case(_SMALL.training, _RATE)],
+        [
+            Contrast(
+                "accuracy after 5 epochs, learning rate 0.01",
+                _LAST,
+                Case(_SMALL.training, _RATE),
+                low=_REACHED - REPORTED,
+                high=_REACHED + REPORTED,
+            )
+        ],
         controls={"a chance curve": chance},
     ),
-    Claim(
+    about(
         "section61.hidden",
         10,
         "the larger one reaches 0.989 at best: 5 epochs can refute it, not prove it",
         "Section 6.1",
-        _at_best,
-        gate=_larger_is_better,
-        own=list(_HIDDEN.cases().values()),
+        [
+            Contrast(f"accuracy after 5 epochs, {name}", _LAST, case, high=_BEST)
+            for name, case in _HIDDEN.cases().items()
+        ],
+        [
+            Contrast("accuracy after 5 epochs, each rate", _LAST, case, low=_REACHED)
+            for case in _HIDDEN.cases().values()
+        ],
         controls={"a chance curve": chance},
     ),
 )

@@ -4,11 +4,11 @@ from statistics import mean
 
 from reproduce.claims.bounds import CONSTANT, DEGENERATE, LEVEL, NEAR, NOISY
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, NOISES, published, table1
-from reproduce.claims.claim import Claim, Rule
+from reproduce.claims.claim import Claim, Contrast, Rule, about, all_of
 from reproduce.claims.evidence import TRIVIAL, Evidence, chance, shifted
-from reproduce.claims.measures import at, final, gain, over
+from reproduce.claims.measures import Curve, Measure, at, final, gain, over
 from reproduce.claims.parts import Part
-from reproduce.claims.stability import OTHER_SGD, SGD, gains, gap, learns
+from reproduce.claims.stability import CONTROLS, SGD, gains, learns
 
 # Claim 4: speed.
 
@@ -21,111 +21,85 @@ _BEARING = {
 
 
 def _slower(row: str, noise: str) -> Claim:
-    others = ("sgd", noise)
-
-    def rule(evidence: Evidence) -> list[Part]:
-        parts = []
-        for other in others:
-            title, later = f"{NAMES[row]} less {NAMES[other]}", gain(100, 500)
-            parts += [
-                Part(f"{title} at 100", gap(evidence, at(100), row, other), high=0.0),
-                Part(f"{title}, gain from 100 to 500", gap(evidence, later, row, other), low=0.0),
-            ]
-        return parts
-
-    return Claim(
+    others, parts = ("sgd", noise), []
+    for other in others:
+        title, rows = f"{NAMES[row]} less {NAMES[other]}", (table1(row), table1(other))
+        parts += [
+            Contrast(f"{title} at 100", at(100), *rows, high=0.0),
+            Contrast(f"{title}, gain from 100 to 500", gain(100, 500), *rows, low=0.0),
+        ]
+    return about(
         f"slower.{row}.{noise}",
         4,
         f"{NAMES[row]} trains more slowly than SGD and {NAMES[noise]}, most of all at the start",
         "Section 6.2",
-        rule,
-        gate=lambda evidence: learns(evidence, table1(row)),
-        own=[table1(row)],
-        controls={**TRIVIAL, **OTHER_SGD},
+        parts,
+        learns(table1(row)),
+        controls=CONTROLS,
         published=published(row, *others),
         seeds=20,
         bears=_BEARING[row],
     )
 
 
-def _constant_rate(evidence: Evidence) -> list[Part]:
-    curves = evidence.curves(table1("is"))
-    halves = {
-        sign: [
-            sign * (gain(100, 300)(curve) - 0.5 * gain(100, 500)(curve))
-            - CONSTANT * gain(100, 500)(curve)
-            for curve in curves.values()
-        ]
-        for sign in (1, -1)
-    }
-    share = f"{CONSTANT:g} of the gain from 100 to 500"
-    return [
-        Part(
-            f"IS's gain from 100 to 300 above half of that to 500, less {share}",
-            halves[1],
-            high=0.0,
-        ),
-        Part(
-            f"IS's gain from 100 to 300 below half of that to 500, less {share}",
-            halves[-1],
-            high=0.0,
-        ),
-    ]
+def _off_half(sign: int) -> Measure:
+    """How much more than allowed the first half of a gain is above (1) or below (-1) a half."""
+
+    def measure(curve: Curve) -> float:
+        whole = gain(100, 500)(curve)
+        return sign * (gain(100, 300)(curve) - 0.5 * whole) - CONSTANT * whole
+
+    return measure
 
 
 def _on_a_par(row: str) -> Claim:
-    def rule(evidence: Evidence) -> list[Part]:
-        return [
-            Part(f"{NAMES[row]} less SGD at {one}", gap(evidence, at(one), row), low=-NEAR)
-            for one in COLUMNS
-        ]
-
-    def gate(evidence: Evidence) -> list[Part]:
-        title = f"{NAMES[row]} less SGD before the first update"
-        return [Part(title, gap(evidence, at(0), row), -LEVEL, LEVEL)]
-
-    return Claim(
+    title, own = f"{NAMES[row]} less SGD", table1(row)
+    return about(
         f"par.{row}",
         4,
         f"progress per update is on a par with SGD's, or exceeds it: {NAMES[row]}",
         "Section 6.2",
-        rule,
-        gate=gate,
-        own=[table1(row)],
+        [Contrast(f"{title} at {one}", at(one), own, SGD, low=-NEAR) for one in COLUMNS],
+        [Contrast(f"{title} before the first update", at(0), own, SGD, -LEVEL, LEVEL)],
         controls=TRIVIAL,
         published=published(row, "sgd"),
         seeds=20,
     )
 
 
-def _poor_start(evidence: Evidence) -> list[Part]:
-    return [Part("IS less HR at 100", gap(evidence, at(100), "is", "hr"), high=0.0)]
-
+_IS, _HR = table1("is"), table1("hr")
+_SHARE = f"{CONSTANT:g} of the gain from 100 to 500"
 
 SPEED = (
     *(_slower(row, noise) for row in ("is", "hr") for noise in NOISES),
-    Claim(
+    about(
         "start.is",
         4,
         "IS starts poorly, behind HR too",
         "Section 6.2",
-        _poor_start,
-        gate=lambda evidence: learns(evidence, table1("is"), table1("hr")),
-        own=[table1("is")],
-        controls={**TRIVIAL, **OTHER_SGD},
+        [Contrast("IS less HR at 100", at(100), _IS, _HR, high=0.0)],
+        learns(_IS, _HR),
+        controls=CONTROLS,
         published=published("is", "hr"),
         seeds=20,
         bears=_BEARING["is"],
     ),
-    Claim(
+    about(
         "constant-rate.is",
         4,
         "IS improves at a nearly constant rate",
         "Section 6.2",
-        _constant_rate,
-        gate=lambda evidence: gains(evidence, "is"),
-        own=[table1("is")],
-        controls={**TRIVIAL, **OTHER_SGD},
+        [
+            Contrast(
+                f"IS's gain from 100 to 300 {side} half of that to 500, less {_SHARE}",
+                _off_half(sign),
+                _IS,
+                high=0.0,
+            )
+            for side, sign in (("above", 1), ("below", -1))
+        ],
+        [gains("is")],
+        controls=CONTROLS,
         published=published("is"),
         seeds=20,
         bears=_BEARING["is"],
@@ -138,21 +112,17 @@ SPEED = (
 
 
 def _does_not_outperform(row: str) -> Claim:
-    def rule(evidence: Evidence) -> list[Part]:
-        title, whole = f"{NAMES[row]} less SGD", gap(evidence, over(100, 500), row)
-        return [
-            Part(f"{title} at the end", gap(evidence, final, row), high=LEVEL),
-            Part(f"{title} on average from 100 to 500", whole, high=LEVEL),
-        ]
-
-    return Claim(
+    title, own, whole = f"{NAMES[row]} less SGD", table1(row), over(100, 500)
+    return about(
         f"outperform.{row}",
         13,
         f"regularized methods do not clearly outperform SGD: {NAMES[row]}",
         "Introduction",
-        rule,
-        gate=lambda evidence: learns(evidence, table1(row)),
-        own=[table1(row)],
+        [
+            Contrast(f"{title} at the end", final, own, SGD, high=LEVEL),
+            Contrast(f"{title} on average from 100 to 500", whole, own, SGD, high=LEVEL),
+        ],
+        learns(own),
         controls={"a chance curve": chance, "a clear winner": shifted(SGD, 2 * LEVEL)},
         seeds=20,
     )
@@ -165,14 +135,14 @@ CONCLUSION = tuple(map(_does_not_outperform, METHODS))
 
 
 def _collapses(evidence: Evidence) -> list[Part]:
-    reported = evidence.diagnostics(table1("is"), "effective_sample_size")
+    reported = evidence.diagnostics(_IS, "effective_sample_size")
     shares = [mean(values) / _SAMPLES for values in reported.values()]
     return [Part("effective sample size over samples", shares, high=DEGENERATE)]
 
 
 def _is_noisy(evidence: Evidence) -> list[Part]:
-    errors = evidence.diagnostics(table1("is"), "standard_error")
-    steps = evidence.diagnostics(table1("is"), "step_norm")
+    errors = evidence.diagnostics(_IS, "standard_error")
+    steps = evidence.diagnostics(_IS, "step_norm")
     ratios = [
         mean(error / step for error, step in zip(errors[seed], steps[seed], strict=True))
         for seed in errors
@@ -181,8 +151,8 @@ def _is_noisy(evidence: Evidence) -> list[Part]:
 
 
 def _is_mostly_unseen(evidence: Evidence) -> list[Part]:
-    seen = evidence.diagnostics(table1("is"), "sampled_dimensions")
-    all_ = evidence.diagnostics(table1("is"), "dimensions")
+    seen = evidence.diagnostics(_IS, "sampled_dimensions")
+    all_ = evidence.diagnostics(_IS, "dimensions")
     shares = [
         mean(1 - one / every for one, every in zip(seen[seed], all_[seed], strict=True))
         for seed in seen
@@ -200,7 +170,7 @@ def _curse(key: str, statement: str, rule: Rule) -> Claim:
         statement,
         "Section 5.1.2",
         rule,
-        gate=lambda evidence: learns(evidence, table1("is")),
+        gate=all_of(learns(_IS)),
         seeds=20,
     )
 

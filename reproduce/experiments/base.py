@@ -1,10 +1,10 @@
 """What the training experiments have in common: their face, and the records they share."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from reproduce.protocols import Case
+from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Record, Run
 from reproduce.runner import Job
 
@@ -38,11 +38,12 @@ class Experiment(Protocol[P]):
         self,
         protocol: P,
         seeds: Sequence[int],
-        execution: Mapping[str, Any],
+        subspace: str | bool,
         data: Callable[[], "Mnist"],
+        execution: Mapping[str, Any],
         /,
     ) -> list[Job]:
-        """Returns the runs, seed by seed, each once."""
+        """Returns the runs, seed by seed, each once; see `jobs`."""
 
     def render(
         self,
@@ -54,57 +55,75 @@ class Experiment(Protocol[P]):
         figures: Path,
         /,
     ) -> tuple[str, list[Path]]:
-        """Returns a text for the terminal, and the files written; seeds `None`: all there are."""
+        """Writes its table and its figure, if it has one, from records.
+
+        Args:
+            records: Any records of training; those of other runs are left out.
+            protocol: What is shown, run or not.
+            seeds: The seeds shown, run or not; `None`: all there are.
+            subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
+                weights, False.
+            output: Folder of the table.
+            figures: Folder of the figure.
+
+        Returns:
+            The table as Markdown, and the files written; no figure without a record.
+        """
 
     def recorded(
         self, records: Sequence[Record], protocol: P, subspace: str | bool = "auto", /
-    ) -> frozenset[Case]:
-        """Returns those runs of a protocol, whatever the seed, that have a record."""
+    ) -> Mapping[Case, set[int]]:
+        """Returns those runs that have a record; see `recorded`."""
 
 
-def training_jobs(
-    cases: Sequence[Case],
+def jobs(
+    protocol: Comparison | Panels,
     seeds: Sequence[int],
-    execution: Mapping[str, Any],
+    subspace: str | bool,
     data: Callable[[], "Mnist"],
+    execution: Mapping[str, Any],
 ) -> list[Job]:
     """Returns one run per case and seed, seed by seed; equal cases are one.
 
     Args:
-        cases: Methods on training set-ups.
+        protocol: Methods on training set-ups.
         seeds: The seeds.
-        execution: How this process executes, `subspace` included: part of each run's
-            configuration.
+        subspace: The optimizers' own argument.
         data: Loads MNIST; called only if a run is made.
+        execution: How this process executes: part of each run's configuration, as is `subspace`.
     """
-    distinct = dict.fromkeys(cases)
-    return [_job(case, seed, execution, data) for seed in seeds for case in distinct]
+    execution = {**execution, "subspace": subspace}
+    return [_job(case, seed, execution, data) for seed in seeds for case in cases_of(protocol)]
 
 
 def recorded(
-    records: Sequence[Record], cases: Iterable[Case], subspace: str | bool
-) -> frozenset[Case]:
-    """Returns those cases that have a record.
+    records: Sequence[Record], protocol: Comparison | Panels, subspace: str | bool = "auto"
+) -> dict[Case, set[int]]:
+    """Returns those cases of a protocol that have a record, and their seeds.
 
     Args:
         records: Any records of training.
-        cases: Methods on training set-ups.
+        protocol: Methods on training set-ups.
         subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
     """
-    there = [one.run.settings for one in _executed(records, subspace)]
-    return frozenset(case for case in cases if case.configuration() in there)
+    runs = [one.run for one in records]
+    there = [
+        (run.seed, run.settings)
+        for run in runs
+        if run.configuration["execution"]["subspace"] == subspace
+    ]
+    wanted = {case: case.configuration() for case in cases_of(protocol)}
+    found = {
+        case: {seed for seed, settings in there if settings == own} for case, own in wanted.items()
+    }
+    return {case: seeds for case, seeds in found.items() if seeds}
 
 
-def recorded_seeds(
-    records: Sequence[Record], cases: Iterable[Case], subspace: str | bool
-) -> set[int]:
-    """Returns the seeds of which any of the cases has a record; arguments as `recorded`'s."""
-    wanted = [case.configuration() for case in cases]
-    return {one.run.seed for one in _executed(records, subspace) if one.run.settings in wanted}
-
-
-def _executed(records: Sequence[Record], subspace: str | bool) -> list[Record]:
-    return [one for one in records if one.run.configuration["execution"]["subspace"] == subspace]
+def cases_of(protocol: Comparison | Panels) -> list[Case]:
+    """Returns what is to be run, each case once."""
+    if isinstance(protocol, Panels):
+        return protocol.cases()
+    return list(dict.fromkeys(protocol.cases().values()))
 
 
 def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[], "Mnist"]) -> Job:

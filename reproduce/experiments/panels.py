@@ -1,45 +1,15 @@
 """What Figures 5 to 8 and Section 6.1 share: from panels of comparisons to runs, table, figure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from reproduce import tables
 from reproduce.experiments import base
 from reproduce.figures import curves
-from reproduce.protocols import Case, Panels
+from reproduce.protocols import Panels
 from reproduce.records import Record
-from reproduce.runner import Job
 from reproduce.summary import Budget, Panel, summarise
-
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
-
-
-def jobs(
-    protocol: Panels,
-    seeds: Sequence[int],
-    execution: Mapping[str, Any],
-    data: Callable[[], "Mnist"],
-) -> list[Job]:
-    """Returns the runs of all panels, seed by seed, each once.
-
-    Args:
-        protocol: The panels.
-        seeds: The seeds.
-        execution: How this process executes, `subspace` included: part of each run's
-            configuration.
-        data: Loads MNIST; called only if a run is made.
-    """
-    return base.training_jobs(protocol.cases(), seeds, execution, data)
-
-
-def recorded(
-    records: Sequence[Record], protocol: Panels, subspace: str | bool = "auto"
-) -> frozenset[Case]:
-    """Returns those runs of all panels that have a record."""
-    return base.recorded(records, protocol.cases(), subspace)
 
 
 def summarised(
@@ -54,8 +24,7 @@ def summarised(
     for more seeds.
     """
     if seeds is None:
-        there = recorded(records, protocol, subspace)
-        each = [base.recorded_seeds(records, [case], subspace) for case in there]
+        each = list(base.recorded(records, protocol, subspace).values())
         seeds = sorted(set.intersection(*each) or set.union(*each)) if each else []
     return [
         Panel(
@@ -90,8 +59,8 @@ class PanelFigure:
     columns: int = 2
     views: Callable[[list[Panel]], list[Panel]] = list
 
-    jobs = staticmethod(jobs)
-    recorded = staticmethod(recorded)
+    jobs = staticmethod(base.jobs)
+    recorded = staticmethod(base.recorded)
 
     def render(
         self,
@@ -102,20 +71,7 @@ class PanelFigure:
         output: Path,
         figures: Path,
     ) -> tuple[str, list[Path]]:
-        """Writes the accuracies as a table, the curves as a figure with their values beside it.
-
-        Args:
-            records: Any records of training; those of other runs are left out.
-            protocol: The panels, run or not.
-            seeds: The seeds shown, run or not; `None`: all there are.
-            subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
-                weights, False.
-            output: Folder of the table.
-            figures: Folder of the figure.
-
-        Returns:
-            The table as Markdown, and the files written; no figure without a record.
-        """
+        """Writes the accuracies as a table, the curves as a figure; see `Experiment.render`."""
         budget = Budget.of(protocol, self.PROTOCOL, self.QUICK, subspace)
         panels = summarised(records, protocol, seeds, subspace)
         text = tables.panels_markdown(self.TITLE, panels, protocol, self.notes, budget)

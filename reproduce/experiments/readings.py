@@ -16,7 +16,7 @@ import pandas as pd
 
 from reproduce import paper, readings, tables
 from reproduce.claims.parts import Part, Prediction, is_uncontradicted
-from reproduce.experiments import panels
+from reproduce.experiments import base, panels
 from reproduce.protocols import (
     TABLE1,
     VARIANTS,
@@ -115,8 +115,7 @@ QUICK = protocol(
 )
 """The same at a budget for a first look; not the paper's."""
 
-jobs = panels.jobs
-recorded = panels.recorded
+jobs, recorded = base.jobs, base.recorded
 
 
 @dataclass(frozen=True)
@@ -245,23 +244,11 @@ def render(
     output: Path,
     figures: Path,
 ) -> tuple[str, list[Path]]:
-    """Writes every setting beside the paper's rows, as Markdown and CSV.
-
-    Args:
-        records: Any records of training; those of other runs are left out.
-        protocol: What is shown, run or not.
-        seeds: The seeds shown; `None`: all there are.
-        subspace: Which executions are shown.
-        output: Folder of the table.
-        figures: Not used: there is no figure.
-
-    Returns:
-        The table as Markdown, and the files written.
-    """
-    del figures
+    """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`."""
+    del figures  # there is none
     found = distances(records, protocol, seeds, subspace)
     suffix = "" if protocol == PROTOCOL else "-quick" if protocol == QUICK else "-some"
-    table = pd.DataFrame(grid(found), columns=HEADER)
+    table = tables.grid(HEADER, grid(found))
     notes = [
         *joint(found),
         "gap: ours less the paper's, mean over Table 1's five columns, and the 95 % interval of "
@@ -270,7 +257,5 @@ def render(
         "at each column, rounding added). One seed decides nothing.",
         *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
     ]
-    listed = "\n".join(f"- {note}" for note in notes)
-    text = table.to_markdown(index=False, disable_numparse=True)
-    text = f"# {TITLE}\n\n{text}\n\n{listed}\n"
+    text = tables.page(TITLE, table, notes=notes)
     return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")

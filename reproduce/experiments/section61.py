@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce import paper, tables
-from reproduce.experiments import panels
+from reproduce.experiments import base, panels
 from reproduce.protocols import Comparison, GradientDescent, Panels, Training
 from reproduce.records import Record
 from reproduce.summary import Budget
@@ -52,8 +52,7 @@ _NOTES = (
     "four rates are tried, in batches of 20 as in Section 6.2. All test images are classified.",
 )
 
-jobs = panels.jobs
-recorded = panels.recorded
+jobs, recorded = base.jobs, base.recorded
 
 
 def render(
@@ -64,20 +63,8 @@ def render(
     output: Path,
     figures: Path,
 ) -> tuple[str, list[Path]]:
-    """Writes the accuracies beside the paper's, as Markdown and CSV.
-
-    Args:
-        records: Any records of training; those of other runs are left out.
-        protocol: What is shown, run or not.
-        seeds: The seeds shown, run or not; `None`: all there are.
-        subspace: Which executions are shown; SGD is the same in both.
-        output: Folder of the table.
-        figures: Not used: there is no figure.
-
-    Returns:
-        The table as Markdown, and the files written.
-    """
-    del figures
+    """Writes the accuracies beside the paper's, as Markdown and CSV; see `Experiment.render`."""
+    del figures  # there is none
     budget = Budget.of(protocol, PROTOCOL, QUICK, subspace)
     shown = panels.summarised(records, protocol, seeds, subspace)
     published = {title: paper.SECTION_6_1[network] for network, title in _NETWORKS.items()}

@@ -233,8 +233,8 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
         ]
         for line in sorted(lines, key=lambda line: list(TITLES).index(line.method))
     ]
-    table = pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
-    warning = [] if is_full else ["**NOT enough updates for a median: a first look.**"]
+    table = tables.grid(header, cells)
+    warning = "" if is_full else "NOT enough updates for a median: a first look."
     notes = [
         "Seconds per weight update at Table 1's protocol, this machine's: mean ± sample standard "
         "deviation over so many repetitions of the median over so many updates after the first, "
@@ -247,8 +247,7 @@ def _markdown(lines: Sequence[TimedRow], ran_on: Sequence[str], *, is_full: bool
         "step.",
         *[f"Run with {text}." for text in ran_on],
     ]
-    listed = "\n".join(f"- {note}" for note in notes)
-    return "\n\n".join(["# Table 2: seconds per weight update", *warning, table, listed]) + "\n"
+    return tables.page("Table 2: seconds per weight update", table, warning=warning, notes=notes)
 
 
 def _seconds(line: TimedRow) -> str:

@@ -55,10 +55,7 @@ def draw(
                 _draw_schedule(axes[-1], panel, is_named=left is None)
         _legend(figure)
         _head(figure, title, panels, budget)
-    values = stem.with_name(stem.name + ".csv")
-    frame = tables.panels_frame(panels)
-    tables.write_text(values, frame.to_csv(index=False, lineterminator="\n"))
-    return [*style.save(figure, stem), values]
+    return style.save(figure, stem, tables.panels_frame(panels))
 
 
 def _size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from reproduce import tables
 from reproduce.figures import style
 from reproduce.records import Record
 
@@ -54,9 +53,7 @@ def draw(record: Record, stem: Path) -> list[Path]:
         figure.legend(
             handles=_handles(tau), loc="outside lower center", ncols=3, fontsize=8, handlelength=3
         )
-    values = stem.with_name(stem.name + ".csv")
-    tables.write_text(values, _plotted(result).to_csv(index=False, lineterminator="\n"))
-    return [*style.save(figure, stem), values]
+    return style.save(figure, stem, _plotted(result))
 
 
 def _densities(axes: Axes, result: Mapping[str, Any], name: str) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from reproduce import tables
 from reproduce.figures import style
 from reproduce.records import Record
 
@@ -76,9 +75,7 @@ def draw(record: Record, stem: Path) -> list[Path]:
         handles = panels["f"].get_legend_handles_labels()[0]
         handles += panels["cut"].get_legend_handles_labels()[0]
         figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
-    values = stem.with_name(stem.name + ".csv")
-    tables.write_text(values, _plotted(result, shown).to_csv(index=False, lineterminator="\n"))
-    return [*style.save(figure, stem), values]
+    return style.save(figure, stem, _plotted(result, shown))
 
 
 def _limits(maps: Mapping[str, Any]) -> tuple[float, float]:

@@ -1,16 +1,16 @@
 """What every figure shares: the methods' colours, sizes, how files are written."""
 
-import os
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
+import pandas as pd
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from reproduce import storage
+from reproduce import storage, tables
 
 COLOURS = {"sgd": "#d55e00", "sgld": "#0072b2", "hr": "#009e73", "is": "#000000"}
 """The paper's, SGD red, SGLD blue, HR green, IS black, in Okabe and Ito's hues for all eyes."""
@@ -68,14 +68,20 @@ def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
         return Figure(figsize=(width, height), layout="constrained")
 
 
-def save(figure: Figure, stem: Path) -> list[Path]:
+def save(figure: Figure, stem: Path, values: pd.DataFrame | None = None) -> list[Path]:
     """Writes `stem.png` and `stem.pdf`, each whole or not at all, equal figures as equal bytes.
+
+    Args:
+        figure: What is drawn.
+        stem: The files' path without suffix.
+        values: What is plotted, for `stem.csv`.
 
     Returns:
         The files written.
     """
     kinds = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
-    return [_save(figure, stem, kind, metadata) for kind, metadata in kinds.items()]
+    written = [_save(figure, stem, kind, metadata) for kind, metadata in kinds.items()]
+    return written if values is None else [*written, tables.write_csv(values, stem)]
 
 
 def settings() -> Any:
@@ -88,5 +94,5 @@ def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> P
     drawn = BytesIO()
     with settings():
         figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
-    storage.write(target, drawn.getvalue(), stem.with_name(f".{stem.name}.{os.getpid()}.part"))
+    storage.write(target, drawn.getvalue())
     return target

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from reproduce import tables
 from reproduce.records import Record
 from reproduce.summary import ROW_TITLES, counted
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
@@ -75,13 +76,13 @@ def markdown(
     lines: Sequence[StatementRow], theory: Theory, environments: Sequence[str], *, is_full: bool
 ) -> str:
     """Returns the table for reading."""
-    warning = [] if is_full else ["**NOT the full battery.**"]
+    warning = "" if is_full else "NOT the full battery."
     sections = [
         f"## {section}\n\n{_grid([line for line in lines if line.section == section])}"
         for section in (*_SECTIONS, _ESTIMATED)
     ]
-    heading = "# The theorems as numbers"
-    return "\n\n".join([heading, *warning, *sections, _notes(theory, environments)]) + "\n"
+    notes = _notes(theory, environments)
+    return tables.page("The theorems as numbers", *sections, warning=warning, notes=notes)
 
 
 def environments(records: Sequence[Record]) -> list[str]:
@@ -167,7 +168,7 @@ def _grid(lines: Sequence[StatementRow]) -> str:
         for line in lines
     ]
     header = ["statement", "in the paper", "measured", "over", "bound", "verdict"]
-    return pd.DataFrame(cells, columns=header).to_markdown(index=False, disable_numparse=True)
+    return tables.grid(header, cells)
 
 
 def _number(line: StatementRow) -> str:
@@ -178,13 +179,13 @@ def _number(line: StatementRow) -> str:
     return f"{line.measured:.2g}"
 
 
-def _notes(theory: Theory, ran_on: Sequence[str]) -> str:
+def _notes(theory: Theory, ran_on: Sequence[str]) -> list[str]:
     sites = ", ".join(
         f"{site.function} (τ = {', '.join(f'{tau:g}' for tau in site.taus)})"
         for site in theory.sites
     )
     estimation = theory.estimation
-    notes = [
+    return [
         f"Battery of the exact rows: {sites}. Each number is the worst over so many places.",
         "Both sides of every equation are computed from their definitions by quadrature in "
         "float64; gradients on the left sides are finite differences of values.",
@@ -197,4 +198,3 @@ def _notes(theory: Theory, ran_on: Sequence[str]) -> str:
         "root of the dimension.",
         *[f"Run with {text}." for text in ran_on],
     ]
-    return "\n".join(f"- {note}" for note in notes)

@@ -41,7 +41,7 @@ def test_build_layers_draw_apart() -> None:
 
 
 def test_build_ends_in_logits() -> None:
-    logits = np.asarray(networks.hidden_dense("normal", 0)(np.ones((2, 784), np.float32)))
+    logits = np.asarray(networks.build("hidden_dense", "normal", 0)(np.ones((2, 784), np.float32)))
     assert logits.shape == (2, 10)
     assert logits.min() < 0
 

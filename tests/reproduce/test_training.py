@@ -47,7 +47,7 @@ def results() -> dict[str, dict[str, Any]]:
 def test_train_is_gradient_descent_on_the_seeds_minibatches() -> None:
     order = minibatches(0, len(DATA.train_labels), SETUP.batch_size, SETUP.updates)
     chosen = held_out_subset(0, len(DATA.test_labels), SETUP.test_images)
-    model = networks.hidden_dense("glorot_uniform", 0)
+    model = networks.build("hidden_dense", "glorot_uniform", 0)
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     model.optimizer.learning_rate = 0.1
     losses, accuracies = [], {}

@@ -94,7 +94,7 @@ def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> N
     source = Store(tmp_path, warn=pytest.fail)
     source.save(OURS, {"seconds": 1.0})
     cases = TABLE1.with_methods(("sgd", "is"))
-    jobs = table1.jobs(cases, (0,), {**EXECUTION, "subspace": "auto"}, pytest.fail)
+    jobs = table1.jobs(cases, (0,), "auto", pytest.fail, EXECUTION)
     found, missing = verification.collect(jobs, source)
     assert found == [(OURS, {"seconds": 1.0})]
     assert [job.run.case for job in missing] == ["sgd"]
@@ -122,10 +122,10 @@ def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
 def test_recomputed_runs_confirm_their_own_reference(reference: Store) -> None:
     tiny = Training(updates=4, test_images=50, evaluate_every=2, tabulated=(4,))
     cases = replace(TABLE1, training=tiny).with_methods(("sgd",))
-    execution = {**EXECUTION, "threads": 0, "subspace": "auto"}
+    execution = {**EXECUTION, "threads": 0}
     for seed in (0, 1):
         first, second = (
-            _record(table1.jobs(cases, (seed,), execution, stripes)[0]) for _ in range(2)
+            _record(table1.jobs(cases, (seed,), "auto", stripes, execution)[0]) for _ in range(2)
         )
         reference.save(first, {})
         assert compare(second, reference).verdict == IDENTICAL

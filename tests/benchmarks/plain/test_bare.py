@@ -24,7 +24,7 @@ LABELS = tf.range(20, dtype=tf.int64) % networks.CLASSES
 
 def _library(method: Method, updates: int) -> tuple[bare.Weights, list[bare.Weights]]:
     """Returns the weights before and the displacement by each update."""
-    model = networks.hidden_dense("glorot_uniform", 0)
+    model = networks.build("hidden_dense", "glorot_uniform", 0)
     optimizer = methods.optimizer(method, SEED, subspace=False)
     cross_entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 

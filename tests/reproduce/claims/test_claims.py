@@ -24,9 +24,10 @@ from reproduce.claims.evidence import EARLIER, FRESH, Evidence
 from reproduce.claims.measures import Curves
 from reproduce.claims.parts import Part
 from reproduce.experiments import figure5, section61
+from reproduce.experiments.base import cases_of
 from reproduce.experiments.readings import PROTOCOL as READINGS
 from reproduce.experiments.registry import TRAINING
-from reproduce.protocols import TABLE1, Case, Comparison
+from reproduce.protocols import TABLE1, Case
 from reproduce.records import Store
 from reproduce.theory import claims as theorems
 from reproduce.theory import statement
@@ -252,9 +253,7 @@ def test_every_case_asked_for_is_one_that_a_command_makes() -> None:
     made = {
         case
         for protocol in (*(one.PROTOCOL for one in TRAINING), READINGS)
-        for case in (
-            protocol.cases().values() if isinstance(protocol, Comparison) else protocol.cases()
-        )
+        for case in cases_of(protocol)
     }
     assert AS_TOLD.asked.keys() <= made
 

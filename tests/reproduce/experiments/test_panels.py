@@ -24,16 +24,16 @@ from reproduce.protocols import (
 from reproduce.records import Record
 from tests.reproduce._examples import record, stripes
 
-EXECUTION = {"threads": 1, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+EXECUTION = {"threads": 1, "device": "cpu", "jit_compile": False}
 FIGURES = (figure5.FIGURE, FIGURE6, FIGURE7, FIGURE8)
 
 
 def _keys(protocol: Panels) -> list[str]:
-    return [job.run.key for job in panels.jobs(protocol, (0,), EXECUTION, stripes)]
+    return [job.run.key for job in base.jobs(protocol, (0,), "auto", stripes, EXECUTION)]
 
 
 def test_jobs_are_seed_by_seed_each_once() -> None:
-    jobs = panels.jobs(FIGURE8.PROTOCOL, (3, 1), EXECUTION, stripes)
+    jobs = base.jobs(FIGURE8.PROTOCOL, (3, 1), "auto", stripes, EXECUTION)
     # Four panels of three rows; the four of SGD are one run.
     assert [job.run.seed for job in jobs] == [3] * 9 + [1] * 9
     assert len({job.run.key for job in jobs}) == 18
@@ -41,7 +41,7 @@ def test_jobs_are_seed_by_seed_each_once() -> None:
 
 
 def test_equal_runs_of_several_figures_are_one_run() -> None:
-    table1 = base.training_jobs(list(TABLE1.cases().values()), (0,), EXECUTION, stripes)
+    table1 = base.jobs(TABLE1, (0,), "auto", stripes, EXECUTION)
     row = {job.run.key: job.run.case for job in table1}
 
     def shared(experiment: PanelFigure) -> set[str]:
@@ -117,9 +117,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     kept: list[Figure] = []
     save = style.save
 
-    def keep(figure: Figure, stem: Path) -> list[Path]:
+    def keep(figure: Figure, *where: Any) -> list[Path]:
         kept.append(figure)
-        return save(figure, stem)
+        return save(figure, *where)
 
     monkeypatch.setattr(style, "save", keep)
     return kept
@@ -206,9 +206,9 @@ def test_render_without_records_draws_no_figure(tmp_path: Path) -> None:
     text, written = _render(tmp_path, [])
     assert set(written) == {".md"}
     assert "missing" in text
-    assert not panels.recorded([], TINY)
-    assert panels.recorded(_records(), TINY)
-    assert not panels.recorded(_records(), TINY, subspace=False)
+    assert not base.recorded([], TINY)
+    assert base.recorded(_records(), TINY)
+    assert not base.recorded(_records(), TINY, subspace=False)
 
 
 def test_panels_differ_in_each_field_once() -> None:

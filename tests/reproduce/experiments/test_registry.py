@@ -4,7 +4,7 @@ Each network is trained once, and a method of each kind, with a constant and wit
 the other runs come to is made up.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from reproduce import training
-from reproduce.experiments.base import RECORDS, Experiment
+from reproduce.experiments.base import RECORDS, Experiment, cases_of
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Store
@@ -21,7 +21,7 @@ from reproduce.runner import Outcome, run_missing
 from tests.reproduce._examples import ENVIRONMENT, stripes
 from tests.reproduce._invocation import Lines
 
-EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
 DATA = stripes()
 SEEDS = (0,)
 ONE_LINE = {"figure6", "figure7", "figure8"}
@@ -36,10 +36,6 @@ def _protocol(experiment: Experiment[Any]) -> Any:
     if experiment.NAME in ONE_LINE:
         return Panels({title: _first(panel) for title, panel in experiment.QUICK.panels.items()})
     return experiment.QUICK
-
-
-def _cases(protocol: Any) -> Sequence[Case]:
-    return list(protocol.cases().values()) if isinstance(protocol, Comparison) else protocol.cases()
 
 
 def _first(comparison: Comparison) -> Comparison:
@@ -78,11 +74,12 @@ def test_experiment_runs_and_renders(
     experiment: Experiment[Any], store: Store, tmp_path: Path
 ) -> None:
     protocol = _protocol(experiment)
-    jobs = experiment.jobs(protocol, SEEDS, EXECUTION, lambda: DATA)
+    jobs = experiment.jobs(protocol, SEEDS, "auto", lambda: DATA, EXECUTION)
     assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
     assert all(store.path(job.run).exists() for job in jobs)
     records = store.scan(RECORDS)
-    assert experiment.recorded(records, protocol) == {*_cases(protocol)}
+    found = experiment.recorded(records, protocol)
+    assert found == {case: {*SEEDS} for case in cases_of(protocol)}
     assert not experiment.recorded(records, experiment.PROTOCOL)
     text, written = experiment.render(
         records, protocol, SEEDS, "auto", tmp_path, tmp_path / "figures"

@@ -23,13 +23,13 @@ TINY = Comparison(
     Training(updates=4, test_images=50, evaluate_every=2, tabulated=(2, 4)),
     {"sgd": GradientDescent(), "is": LocalEntropyByImportanceSampling(samples=3)},
 )
-EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False, "subspace": "auto"}
+EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
 ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
 
 
 def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[Path, bytes]:
     store = Store(folder, warn=pytest.fail)
-    jobs = table1.jobs(TINY.with_methods(methods), seeds, EXECUTION, stripes)
+    jobs = table1.jobs(TINY.with_methods(methods), seeds, "auto", stripes, EXECUTION)
     assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
     records = folder / "records"
     return {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
@@ -58,8 +58,8 @@ def test_render_shows_what_there_is(tmp_path: Path) -> None:
 
 def test_jobs_carry_the_execution_and_the_reading_in_their_keys() -> None:
     def keys(comparison: Comparison, subspace: str | bool) -> set[str]:
-        execution = EXECUTION | {"subspace": subspace}
-        return {job.run.key for job in table1.jobs(comparison, (0,), execution, stripes)}
+        jobs = table1.jobs(comparison, (0,), subspace, stripes, EXECUTION)
+        return {job.run.key for job in jobs}
 
     printed = TABLE1.with_methods(("sgd", "sgld"))
     linear = readings.choose(printed, {"noise": "linear"})
