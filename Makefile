@@ -11,6 +11,7 @@ VENV := .venv
 EXTRA := test
 PEERS := .venv-peers
 DOCS := .venv-docs
+OLDEST := .venv-oldest
 SITE := docs/_build/html
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
@@ -33,7 +34,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
     section61 readings estimators figures report report-check verify reference benchmark peers networks scaling map \
-    test check docs docs-check venv dist clean stale
+    test check oldest docs docs-check venv dist clean stale
 
 help: ## Print this list.
 	@echo 'make TARGET [SEEDS="0 1 2"] [JOBS=2] [QUICK=1] [ARGS="..."] [PYTHON=python3]'
@@ -113,6 +114,13 @@ test check:
 	$(RUN) -m mypy
 	$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadfile $(if $(filter check,$@),$(CORE) )$(ARGS)
 
+# Each requirement at its lower bound; matplotlib 3.9 warns under a newer pyparsing.
+oldest: ## Run every test with the oldest versions that setup.cfg allows, in .venv-oldest.
+	@sed -n '/^install_requires/,/^\[/s/^ *\([a-z0-9_-]*\)>=\([^,]*\),.*/\1==\2/p' setup.cfg > $(OLDEST).txt
+	@echo 'pyparsing<3.3' >> $(OLDEST).txt
+	@PIP_CONSTRAINT=$(OLDEST).txt $(MAKE) --no-print-directory venv VENV=$(OLDEST)
+	$(OLDEST)/bin/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+
 docs: ## Build the site into docs/_build/html and check it, in .venv-docs (QUICK=1: a small budget).
 	@$(MAKE) --no-print-directory venv VENV=$(DOCS) EXTRA=docs,release
 	@rm -rf $(SITE) docs/gallery
@@ -133,7 +141,7 @@ dist: ## Build and check a release's sdist and wheel, into dist/, in .venv-docs.
 	$(DOCS)/bin/python -m twine check --strict dist/*
 
 clean: ## Remove the environment, caches and builds; results and prepared data stay.
-	rm -rf $(VENV) $(PEERS) $(DOCS) docs/_build docs/gallery build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(DOCS) $(OLDEST) $(OLDEST).txt docs/_build docs/gallery build dist *.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

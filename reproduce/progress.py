@@ -73,7 +73,8 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bars.stop()
+        if not self._bars.disable:  # else rich before 14.3 prints an empty line
+            self._bars.stop()
 
     def reused(self, job: Job) -> None:
         """Counts a run whose record was there."""
