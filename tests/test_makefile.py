@@ -1,5 +1,6 @@
 """The Makefile's promises, with stand-ins for interpreter and pip, in a path with spaces."""
 
+import configparser
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is n
 PYTHON = """#!/bin/sh
 echo "$@" >> "$LOG"
 case "$*" in
-  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  "-m venv --clear "*) rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
   "-m pip"*) eval "$PIP" ;;
   "-I -c"*) {answer} ;;
 esac
@@ -165,6 +166,20 @@ def test_check_runs_a_core_of_the_tests_and_test_all_of_them(checkout: Checkout)
     (core,) = re.findall(r" loadfile (.*) -x$", checks[-1])
     assert tests[-1] == checks[-1].replace(f"{core} ", "")
     assert all((ROOT / name.partition("::")[0]).exists() for name in core.split())
+
+
+def test_oldest_installs_each_requirement_at_its_lower_bound(checkout: Checkout) -> None:
+    status, calls = checkout.make(
+        "oldest", f"PYTHON={checkout.python}", "ARGS=-x", pip='cat "$PIP_CONSTRAINT"'
+    )
+    assert status == 0, checkout.output
+    assert [call.split()[1] for call in calls] == ["venv", "pip", "pytest"]
+    assert calls[0].endswith(" .venv-oldest")
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    required = setup["options"]["install_requires"].split()
+    held = [line for line in checkout.output.splitlines() if "==" in line]
+    assert held == [re.sub(">=(.*),<.*", r"==\1", requirement) for requirement in required]
 
 
 def test_nothing_of_the_calling_environment_is_used(checkout: Checkout) -> None:
