@@ -165,8 +165,12 @@ class AdaptTau(keras.callbacks.Callback):
                 "`ImportanceSampling`. "
                 f"Received: sampler={optimizer.sampler}"
             )
-        # Raises where tau follows a schedule.
-        optimizer.tau = _value(optimizer.tau)
+        if not isinstance(optimizer.tau, keras.Variable):
+            raise TypeError(
+                "`AdaptTau` sets tau after each batch, which can't be done where it follows a "
+                "schedule: construct `LocalEntropy` with a number for `tau`. Received: a schedule "
+                f"whose tau is {_value(optimizer.tau):.3g} now"
+            )
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Corrects tau for the next weight update."""

@@ -1,4 +1,4 @@
-"""Schedules of the paper, as Keras `LearningRateSchedule`s that serialize."""
+"""Schedules of the paper, as serializable subclasses of Keras's `LearningRateSchedule`."""
 
 from typing import Any, TypeAlias
 
@@ -16,20 +16,21 @@ def is_schedule(value: Any) -> bool:
     return isinstance(value, keras.optimizers.schedules.LearningRateSchedule)
 
 
-def checked_schedule(name: str, value: Any) -> Schedule:
+def checked_schedule(name: str, value: Any, example: str) -> Schedule:
     """Returns `value`, a Keras `LearningRateSchedule`.
 
     Args:
         name: the argument's name, for the message.
         value: what the caller passed.
+        example: a schedule as the user writes it, for the message.
 
     Raises:
         ValueError: `value` is something else.
     """
     if not is_schedule(value):
         raise ValueError(
-            f"`{name}` must be a `keras.optimizers.schedules.LearningRateSchedule`. "
-            f"Received: {name}={value!r}"
+            f"`{name}` must be a `keras.optimizers.schedules.LearningRateSchedule` such as "
+            f"`lerh_tf.{example}`. Received: {name}={value!r}"
         )
     return value
 

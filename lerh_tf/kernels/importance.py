@@ -114,8 +114,8 @@ class ImportanceSampling(Kernel):
 
     failure: ClassVar[str] = (
         "ImportanceSampling: the loss, or its gradient, is infinite or NaN at every sample, so no "
-        "weight is positive. The weights were left as they were. Try a smaller tau, and look for "
-        "NaN in the inputs."
+        "weight is positive. The weights were left as they were. Look for NaN in the inputs, then "
+        "try a smaller tau."
     )
 
     def __post_init__(self) -> None:

@@ -80,7 +80,7 @@ class RobbinsMonro(Kernel):
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "RobbinsMonro: the iteration reached infinite or NaN weights. The weights were left as "
-        "they were. Try smaller step sizes or a smaller tau, and look for NaN in the inputs."
+        "they were. Look for NaN in the inputs, then try smaller step sizes or a smaller tau."
     )
 
     @property
@@ -91,7 +91,7 @@ class RobbinsMonro(Kernel):
     def __post_init__(self) -> None:
         integer_at_least("steps", self.steps, 1)
         integer_at_least("samples", self.samples, 1)
-        checked_schedule("step_sizes", self.step_sizes)
+        checked_schedule("step_sizes", self.step_sizes, "RobbinsMonroSteps(c=0.1)")
         if finite_float("tolerance", self.tolerance) < 0.0:
             raise ValueError(
                 f"`tolerance` must be at least 0. Received: tolerance={self.tolerance}"

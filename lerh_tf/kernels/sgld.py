@@ -110,7 +110,7 @@ class SGLD(Kernel):
     reducible: ClassVar[bool] = True
     failure: ClassVar[str] = (
         "SGLD: the chain reached infinite or NaN weights. The weights and the chain were left as "
-        "they were. Try smaller step sizes or a larger tau, and look for NaN in the inputs."
+        "they were. Look for NaN in the inputs, then try smaller step sizes or a larger tau."
     )
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class SGLD(Kernel):
         one_of("noise", self.noise, ("langevin", "linear"))
         for name in ("relative_to_tau", "persistent", "restart", "control_variate"):
             boolean(name, getattr(self, name))
-        checked_schedule("step_sizes", self.step_sizes)
+        checked_schedule("step_sizes", self.step_sizes, "LangevinSteps(1000)")
 
     @property
     def has_chain(self) -> bool:

@@ -239,7 +239,10 @@ class LossFunction(Objective):
         """See `Objective`."""
         loss = self._function(weights)
         if tf.convert_to_tensor(loss).shape.rank not in (0, None):
-            raise ValueError(f"The loss must be a scalar. Received: loss={loss!r}")
+            raise ValueError(
+                "The loss must be a scalar: take the mean over the rows, `tf.reduce_mean(loss)`. "
+                f"Received: loss={loss!r}"
+            )
         return loss
 
     def value_and_gradient(self, weights: Weights) -> tuple[tf.Tensor, list[tf.Tensor]]:

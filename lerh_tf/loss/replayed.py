@@ -44,7 +44,10 @@ class CapturedLoss:
                 f"Received: loss={loss!r}"
             )
         if loss.shape.rank not in (0, None):
-            raise ValueError(f"The loss must be a scalar. Received: loss={loss!r}")
+            raise ValueError(
+                "The loss must be a scalar: take the mean over the rows, `tf.reduce_mean(loss)`. "
+                f"Received: loss={loss!r}"
+            )
         self.graph = loss.graph
         # A node of our own: the loss may be a bare read of a variable.
         self.name = tf.identity(loss).name

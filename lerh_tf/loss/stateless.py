@@ -1,7 +1,8 @@
 """A model's loss at other weights, which moves none of its variables."""
 
+import contextlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -23,7 +24,10 @@ def loss_of_model(
         training: whether layers such as `Dropout` act.
 
     Returns:
-        The loss, and the scope in which the model ran: it holds what would have moved.
+        The loss, and the scope in which the model ran, which holds what would have moved.
+
+    Raises:
+        ValueError: there are no targets, and the compiled loss needs them.
     """
     x, y, sample_weight = batch
     # As Keras does for models whose own `compute_loss` does not know of it.
@@ -31,8 +35,24 @@ def loss_of_model(
     mode = {"training": training} if knows else {}
     with keras.StatelessScope(list(mapping), collect_losses=True) as scope:
         y_pred = model(x, training=training)
-        loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, **mode)
+        with _explained(model, y):
+            loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, **mode)
     return loss, scope
+
+
+@contextlib.contextmanager
+def _explained(model: Any, y: Any) -> Iterator[None]:
+    """Says so where a compiled loss fails without targets; there are losses that need none."""
+    try:
+        yield
+    except ValueError as error:
+        if y is not None or model.loss is None:
+            raise
+        raise ValueError(
+            "`y` must hold the targets of the loss that the model was compiled with: give x and y, "
+            "or data that yield both, such as `measure_on=(x, y)`. "
+            f"Received: y=None, loss={model.loss!r}"
+        ) from error
 
 
 def rows_of(x: Any) -> tf.Tensor:

@@ -1,6 +1,7 @@
 """Checks of the optimizers' arguments."""
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,36 +14,61 @@ from lerh_tf.loss.objective import Objective, Variable
 _VARIABLE = (keras.Variable, tf.Variable)
 
 
-def chosen_kernel(
-    argument: str,
-    choice: Any,
-    named: Mapping[str, Callable[[], Kernel]],
-    others: tuple[type[Kernel], ...],
-) -> Kernel:
-    """Returns a kernel given as such or by name.
+@dataclasses.dataclass(frozen=True)
+class KernelArgument:
+    """The argument by which an optimizer is given its kernel.
 
-    Args:
-        argument: the name of the optimizer's argument, for the message.
-        choice: what the caller passed.
+    Attributes:
+        name: the argument's.
         named: what makes the kernels that have a name.
-        others: kernels that estimate what the other optimizer moves to.
-
-    Raises:
-        ValueError: `choice` is no kernel and none of the names, or is one of `others`.
+        example: a kernel as the user writes it.
+        others: kernels that estimate what another optimizer moves to.
+        owner: that optimizer's name.
     """
-    if isinstance(choice, str) and choice in named:
-        return named[choice]()
-    if isinstance(choice, Kernel) and not isinstance(choice, others):
-        return choice
-    names = " or ".join(f'"{name}"' for name in named)
-    foreign = " or ".join(f"`{kernel.__name__}`" for kernel in others)
-    instance = ""
-    if isinstance(choice, type) and issubclass(choice, Kernel) and not issubclass(choice, others):
-        instance = f" Make an instance: `{choice.__name__}()`."
-    raise ValueError(
-        f"`{argument}` must be {names} or an instance of a `lerh_tf.Kernel` other than {foreign}, "
-        f"which belong to the other optimizer.{instance} Received: {argument}={choice!r}"
-    )
+
+    name: str
+    named: Mapping[str, Callable[[], Kernel]]
+    example: str
+    others: tuple[type[Kernel], ...]
+    owner: str
+
+    @property
+    def advice(self) -> str:
+        """Where a kernel's arguments go."""
+        return (
+            f"A {self.name}'s arguments, such as `samples`, are its own constructor's: "
+            f"`{self.name}={self.example}`."
+        )
+
+    def chosen(self, choice: Any) -> Kernel:
+        """Returns a kernel given as such or by name.
+
+        Raises:
+            ValueError: `choice` is no kernel and none of the names, or is one of `others`.
+        """
+        if isinstance(choice, str) and choice in self.named:
+            return self.named[choice]()
+        if isinstance(choice, Kernel) and not isinstance(choice, self.others):
+            return choice
+        names = ", ".join(f'"{name}"' for name in self.named)
+        raise ValueError(
+            f"`{self.name}` must be {names} or an instance of a `lerh_tf.Kernel` such as "
+            f"`{self.example}`.{self._hint(choice)} Received: {self.name}={choice!r}"
+        )
+
+    def _hint(self, choice: Any) -> str:
+        """Returns what can be told from a wrong choice alone."""
+        for kernel in self.others:
+            by_name = isinstance(choice, str) and _letters(choice) == _letters(kernel.__name__)
+            if by_name or choice is kernel or isinstance(choice, kernel):
+                return f" `{kernel.__name__}` belongs to `{self.owner}`."
+        if isinstance(choice, type) and issubclass(choice, Kernel):
+            return f" Make an instance: `{choice.__name__}()`."
+        return ""
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def checked_subspace(subspace: Any) -> Any:
@@ -112,7 +138,10 @@ def checked_variables(variables: Any) -> list[Variable]:
     is_list = isinstance(variables, Iterable) and not isinstance(variables, _VARIABLE)
     found = list(variables) if is_list else []
     if not is_list or not all(isinstance(v, _VARIABLE) for v in found):
-        raise TypeError(f"`variables` must be a list of variables. Received: variables={variables}")
+        raise TypeError(
+            "`variables` must be a list of variables: pass `model.trainable_variables`. Received: "
+            f"variables={_in_short(variables)}"
+        )
     rules = (
         (bool(found), "must hold at least one variable"),
         (len(set(map(id, found))) == len(found), "must not hold a variable twice"),
@@ -132,6 +161,15 @@ def check_dtypes(variables: Sequence[Variable]) -> None:
             "`variables` must be of a floating dtype: make others with `trainable=False`, or "
             f"leave them out. Received: variables={_names(wrong)}"
         )
+
+
+def _in_short(value: Any) -> str:
+    """Returns a text with shapes in the place of numbers, and no more than four items."""
+    if isinstance(value, (list, tuple)):
+        items = [*map(_in_short, value[:4]), *(["..."] if len(value) > 4 else [])]
+        return f"[{', '.join(items)}]"
+    is_array = hasattr(value, "shape") and hasattr(value, "dtype")
+    return f"{type(value).__name__} of shape {value.shape}" if is_array else repr(value)
 
 
 def _names(variables: Sequence[Variable]) -> list[str]:

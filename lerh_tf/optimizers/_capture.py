@@ -46,14 +46,14 @@ class CapturedLosses:
             return self._losses.pop(threading.get_ident())
         except KeyError:
             raise ValueError(
-                "`apply` received gradients but no loss: this optimizer evaluates the minibatch "
-                "loss at other weights, so gradients are not enough. Train with `model.fit` and "
-                "Keras's own `train_step`, or subclass `lerh_tf.TrainStep`. In a `train_step` or "
-                "loop of your own call `optimizer.step(closure, variables)`, or "
-                "`optimizer.scale_loss(loss)` inside the tape. Under the mixed_float16 policy "
-                "compile the model with `auto_scale_loss=False`: a wrapping "
-                "`LossScaleOptimizer` does not forward the loss, nor does a `MultiOptimizer`; "
-                "pass the optimizer itself."
+                "`apply` received gradients but no loss. Under the mixed_float16 policy compile "
+                "the model with `auto_scale_loss=False`: a wrapping `LossScaleOptimizer` does not "
+                "forward the loss, nor does a `MultiOptimizer`; pass the optimizer itself. "
+                "Without a wrapper gradients are not enough either, since this optimizer evaluates "
+                "the minibatch loss at other weights: train with `model.fit` and Keras's own "
+                "`train_step`, or subclass `lerh_tf.TrainStep`; in a `train_step` or loop of your "
+                "own call `optimizer.step(closure, variables)`, or `optimizer.scale_loss(loss)` "
+                "inside the tape."
             ) from None
 
 

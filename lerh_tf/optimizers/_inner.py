@@ -12,10 +12,6 @@ from lerh_tf._checks import finite_float
 from lerh_tf.optimizers._replicas import replicas
 
 _OF_SGD = frozenset(inspect.signature(keras.optimizers.SGD).parameters) - {"kwargs"}
-_OF_KERNEL = (
-    "A sampler's or solver's arguments, such as `samples`, are its own constructor's: "
-    '`sampler=ImportanceSampling(10, estimator="gradients")`.'
-)
 
 
 def is_valid_tau(tau: tf.Tensor) -> tf.Tensor:
@@ -73,7 +69,7 @@ def summing_equal_shares(inner: keras.optimizers.Optimizer) -> keras.optimizers.
 
 
 def default_inner(
-    outer: Any, learning_rate: Any, arguments: Mapping[str, Any]
+    outer: Any, learning_rate: Any, arguments: Mapping[str, Any], of_kernel: str
 ) -> keras.optimizers.Optimizer:
     """Returns an SGD that moves to m where its learning rate is tau.
 
@@ -81,6 +77,7 @@ def default_inner(
         outer: our optimizer.
         learning_rate: number or schedule; None ties it to tau.
         arguments: further ones of `keras.optimizers.SGD`.
+        of_kernel: where the kernel's arguments go, for the message.
 
     Raises:
         ValueError: an argument is none of these.
@@ -89,7 +86,7 @@ def default_inner(
     if unknown:
         raise ValueError(
             "Further arguments must be those of `keras.optimizers.SGD`, such as `momentum`; its "
-            f"rate is `learning_rate`. {_OF_KERNEL} Received: {_listed(unknown)}"
+            f"rate is `learning_rate`. {of_kernel} Received: {_listed(unknown)}"
         )
     if learning_rate is None:
         learning_rate = TiedToTau(outer)
@@ -101,7 +98,11 @@ def default_inner(
 
 
 def given_inner(
-    optimizer: Any, learning_rate: Any, arguments: Mapping[str, Any], ours: type[Any]
+    optimizer: Any,
+    learning_rate: Any,
+    arguments: Mapping[str, Any],
+    ours: type[Any],
+    of_kernel: str,
 ) -> keras.optimizers.Optimizer:
     """Returns the optimizer that the user gave, as an instance or by Keras's name.
 
@@ -110,29 +111,54 @@ def given_inner(
         learning_rate: must be None, as `arguments` must be empty: both are the inner one's.
         arguments: of Keras's optimizers.
         ours: the class of this package's optimizers.
+        of_kernel: where the kernel's arguments go, for the message.
 
     Raises:
         ValueError: further arguments were given, or `optimizer` is one that would wrap ours or
             is ours.
     """
+    inner = _interpreted(optimizer, ours)
     beside = (
         dict(arguments) if learning_rate is None else {"learning_rate": learning_rate, **arguments}
     )
     if beside:
+        known = inspect.signature(type(inner)).parameters
+        its = {name: value for name, value in beside.items() if name in known}
+        example = f": `optimizer={_public(type(inner))}({_listed(its)})`" if its else ""
+        others = "" if beside.keys() <= {*its, *_OF_SGD} else f" {of_kernel}"
         raise ValueError(
-            f"With `optimizer` given, its own constructor takes Keras's arguments. {_OF_KERNEL} "
-            f"Received: optimizer={optimizer!r} and {_listed(beside)}"
-        )
-    try:
-        inner = keras.optimizers.get(optimizer)
-    except ValueError:
-        inner = None
-    if inner is None or isinstance(inner, (keras.optimizers.LossScaleOptimizer, ours)):
-        raise ValueError(
-            "`optimizer` must be a Keras optimizer of gradients or its name, neither a "
-            f"`LossScaleOptimizer` nor one of this package's. Received: optimizer={optimizer!r}"
+            f"With `optimizer` given, its own constructor takes Keras's arguments{example}."
+            f"{others} Received: optimizer={optimizer!r} and {_listed(beside)}"
         )
     return inner
+
+
+def _interpreted(optimizer: Any, ours: type[Any]) -> keras.optimizers.Optimizer:
+    wrong = (keras.optimizers.LossScaleOptimizer, ours)
+    hint = ""
+    try:
+        inner = keras.optimizers.get(optimizer)
+        if not isinstance(inner, wrong):
+            return inner
+    except ValueError:
+        if isinstance(optimizer, str):
+            hint = " Keras knows none of this name."
+        elif _is_optimizer(optimizer) and not issubclass(optimizer, wrong):
+            hint = f" Make an instance: `{_public(optimizer)}(1e-3)`."
+    raise ValueError(
+        "`optimizer` must be a Keras optimizer of gradients such as `keras.optimizers.Adam(1e-3)`, "
+        "or its name, and neither a `LossScaleOptimizer` nor one of this package's."
+        f"{hint} Received: optimizer={optimizer!r}"
+    )
+
+
+def _is_optimizer(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, keras.optimizers.Optimizer)
+
+
+def _public(optimizer: type[keras.optimizers.Optimizer]) -> str:
+    name = optimizer.__name__
+    return f"keras.optimizers.{name}" if hasattr(keras.optimizers, name) else name
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:

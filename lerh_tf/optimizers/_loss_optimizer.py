@@ -55,7 +55,7 @@ class LossOptimizer(Wrapper):
             loss: scalar symbolic tensor.
 
         Returns:
-            The loss without a gradient: the kernel takes the only ones there are.
+            The loss without a gradient, since the kernel takes the only ones there are.
 
         Raises:
             ReplayError: the loss was computed eagerly.

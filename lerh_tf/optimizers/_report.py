@@ -109,7 +109,7 @@ class Report:
             return
         self._failures.value.assign(np.zeros_like(counts))
         message = " ".join(
-            f"{text} (Weight updates: {count}.)"
+            f"{text} (In {count} weight update{'s' if count > 1 else ''}.)"
             for text, count in zip(self._messages, counts, strict=True)
             if count
         )

@@ -11,6 +11,7 @@ from lerh_tf._checks import SEEDS, auto_or_bool, checked_seed, one_of
 from lerh_tf.kernels.base import Kernel, deserialized
 from lerh_tf.loss.objective import Objective, Variable, native
 from lerh_tf.optimizers._arguments import (
+    KernelArgument,
     check_dtypes,
     check_size,
     checked_subspace,
@@ -43,7 +44,8 @@ class GaussianApproximation(LossOptimizer):
     that is not moves nothing: the inner optimizer is not called, or receives zeros for a part of
     an accumulated update. Only the count of updates goes on, so that noise does not repeat.
 
-    The arguments are those of `LocalEntropy`, with the kernel in the place of the sampler.
+    The arguments are those of `LocalEntropy`, with the kernel in the place of the sampler, and
+    `kernel_argument`, by which the kernel was given.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class GaussianApproximation(LossOptimizer):
         tau: float | Schedule,
         kernel: Kernel,
         *,
+        kernel_argument: KernelArgument,
         optimizer: keras.optimizers.Optimizer | None,
         learning_rate: float | Schedule | None,
         seed: int | None,
@@ -66,9 +69,11 @@ class GaussianApproximation(LossOptimizer):
         super().__init__(name)
         self._is_default = optimizer is None
         self.inner_optimizer = summing_equal_shares(
-            default_inner(self, learning_rate, kwargs)
+            default_inner(self, learning_rate, kwargs, kernel_argument.advice)
             if optimizer is None
-            else given_inner(optimizer, learning_rate, kwargs, GaussianApproximation)
+            else given_inner(
+                optimizer, learning_rate, kwargs, GaussianApproximation, kernel_argument.advice
+            )
         )
         self._kernel = kernel
         self._seed = checked_seed(seed)
@@ -88,10 +93,15 @@ class GaussianApproximation(LossOptimizer):
 
     @tau.setter
     def tau(self, tau: Any) -> None:
-        if is_schedule(self._tau) or is_schedule(tau):
+        if is_schedule(self._tau):
             raise TypeError(
-                "`tau` that follows a schedule can't be set, nor can one be set to a schedule: "
-                f"construct the optimizer with what it is to be. Received: tau={tau}"
+                "`tau` that follows a schedule can't be set: construct the optimizer with a number "
+                f"for `tau`. Received: tau={tau}"
+            )
+        if is_schedule(tau):
+            raise TypeError(
+                "`tau` can't be set to a schedule: construct the optimizer with the schedule for "
+                f"`tau`. Received: tau={tau}"
             )
         tau = positive_tau(tau)
         self._check_tau(tau)

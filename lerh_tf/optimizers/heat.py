@@ -9,11 +9,18 @@ from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.optimizers._arguments import chosen_kernel
+from lerh_tf.optimizers._arguments import KernelArgument
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
 _SOLVERS: dict[str, Callable[[], Kernel]] = {"robbins_monro": RobbinsMonro}
+_SOLVER = KernelArgument(
+    "solver",
+    _SOLVERS,
+    "RobbinsMonro(30, 30)",
+    others=(ImportanceSampling, SGLD),
+    owner="LocalEntropy",
+)
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -91,7 +98,8 @@ class HeatRegularization(GaussianApproximation):
     ):
         super().__init__(
             tau,
-            chosen_kernel("solver", solver, _SOLVERS, (ImportanceSampling, SGLD)),
+            _SOLVER.chosen(solver),
+            kernel_argument=_SOLVER,
             optimizer=optimizer,
             learning_rate=learning_rate,
             seed=seed,

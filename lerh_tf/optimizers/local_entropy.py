@@ -10,7 +10,7 @@ from lerh_tf.kernels.base import Kernel
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.robbins_monro import RobbinsMonro
 from lerh_tf.kernels.sgld import SGLD
-from lerh_tf.optimizers._arguments import chosen_kernel
+from lerh_tf.optimizers._arguments import KernelArgument
 from lerh_tf.optimizers.base import GaussianApproximation
 from lerh_tf.schedules import Schedule
 
@@ -19,6 +19,13 @@ _SAMPLERS: dict[str, Callable[[], Kernel]] = {
     "sgld": SGLD,
     "importance_sampling": ImportanceSampling,
 }
+_SAMPLER = KernelArgument(
+    "sampler",
+    _SAMPLERS,
+    'ImportanceSampling(30, estimator="gradients")',
+    others=(RobbinsMonro,),
+    owner="HeatRegularization",
+)
 
 
 @keras.saving.register_keras_serializable("lerh_tf")
@@ -102,7 +109,8 @@ class LocalEntropy(GaussianApproximation):
     ):
         super().__init__(
             tau,
-            chosen_kernel("sampler", sampler, _SAMPLERS, (RobbinsMonro,)),
+            _SAMPLER.chosen(sampler),
+            kernel_argument=_SAMPLER,
             optimizer=optimizer,
             learning_rate=learning_rate,
             seed=seed,

@@ -32,7 +32,7 @@ class TrainStep:
     step's own pass runs eagerly and the others are compiled.
 
     A model that is run anew must draw from its own `keras.random.SeedGenerator`, as Keras's layers
-    do, and move `keras.Variable`s of its own only. `tf.random.normal`, functions of `keras.random`
+    do, and move no `keras.Variable` but its own. `tf.random.normal`, functions of `keras.random`
     without a seed and `tf.Variable.assign` are refused by a `ReplayError`.
     """
 
@@ -54,7 +54,7 @@ class TrainStep:
             data: x, (x, y) or (x, y, sample_weight), as `keras.Model.train_step` takes it.
 
         Returns:
-            The logs: loss and metrics at the weights before the update.
+            The logs, which are loss and metrics at the weights before the update.
 
         Raises:
             TypeError: the model's optimizer is not one of this package's.
@@ -64,9 +64,8 @@ class TrainStep:
         model: Any = self
         if not isinstance(model.optimizer, GaussianApproximation):
             raise TypeError(
-                "`TrainStep` needs an optimizer that evaluates the loss at other weights: "
-                "`LocalEntropy` or `HeatRegularization`. Under the mixed_float16 policy compile "
-                "the model with `auto_scale_loss=False`. "
+                "`TrainStep` needs `LocalEntropy` or `HeatRegularization` itself as the optimizer: "
+                "under the mixed_float16 policy compile the model with `auto_scale_loss=False`. "
                 f"Received: optimizer={model.optimizer!r}"
             )
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)

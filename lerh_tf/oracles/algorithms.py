@@ -73,8 +73,8 @@ def heat_minimizers(landscape: Landscape, x: npt.ArrayLike) -> list[Value]:
         x: the weights x_k.
 
     Returns:
-        The minimisers, shape (d,) each: all whose divergence is no more than that of y = x, so the
-        global ones among them, and others as far as q_{x,tau} has mass.
+        The minimisers, shape (d,) each, which are all whose divergence is no more than that of
+        y = x, so the global ones among them, and others as far as q_{x,tau} has mass.
 
     Raises:
         QuadratureError: if F^H_tau does not exist, if it or a minimiser is not resolved, or if the

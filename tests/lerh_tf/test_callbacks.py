@@ -309,7 +309,11 @@ def test_arguments_of_the_measurement_are_checked(arguments: Any) -> None:
             lambda: LocalEntropy(0.1, SGLD(2)),
             "needs the samples and the effective sam",
         ),
-        (AdaptTau, lambda: importance(Scoping(1.0, 0.1)), "that follows a schedule can't be set"),
+        (
+            AdaptTau,
+            lambda: importance(Scoping(0.5, 0.1)),
+            "^`AdaptTau` sets tau .* a number for `tau`. Received: a schedule whose tau is 0.5 now",
+        ),
     ],
 )
 def test_other_optimizers_are_refused(callback: Any, optimizer: Any, message: str) -> None:

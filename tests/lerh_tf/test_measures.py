@@ -194,6 +194,23 @@ def test_own_loss_need_not_know_of_training() -> None:
     assert found.loss == pytest.approx(model.evaluate(X, Y, verbose=0), rel=1e-5)
 
 
+class Penalised(keras.Model):
+    """A loss without targets, beside a compiled one that would need them."""
+
+    def compute_loss(self, y_pred: Any = None, **_: Any) -> Any:
+        return sum(self.losses)
+
+
+@pytest.mark.parametrize(("cls", "loss"), [(keras.Model, None), (Penalised, "mse")])
+def test_losses_without_targets_need_none(cls: type, loss: Any) -> None:
+    (layer,) = linear().layers
+    inputs = keras.Input((3,))
+    model = cls(inputs, layer(inputs))
+    model.compile("sgd", loss)
+    found = lerh_tf.heat_regularization(model, X, tau=TAU, samples=2, verbose=0)
+    assert found.loss == pytest.approx(PENALTY * float(W @ W), rel=1e-6)
+
+
 def branched() -> keras.Model:
     """Two outputs, moving statistics, dropout, a loss of its own, metrics; never evaluated."""
     image = keras.Input((4, 4, 2))
@@ -288,6 +305,7 @@ def unbuilt() -> keras.Model:
         (linear, {"batch_size": 0}, "`batch_size` must be a positive integer"),
         (linear, {"loss_multiplier": -1.0}, "`loss_multiplier` must be positive and finite"),
         (linear, {"x": None}, "`x` must hold the data. Received: x=None"),
+        (linear, {"y": None}, r"`y` must hold the targets .*`measure_on=\(x, y\)`\. .*loss='mse'"),
         (linear, {"x": X[:0], "y": Y[:0]}, "`x` must hold at least one row of data"),
         (lambda: keras.Sequential([keras.layers.Dense(1)]), {}, "`model` must be compiled"),
         (unbuilt, {}, "`model` must be built and have trainable weights"),

@@ -121,5 +121,8 @@ def test_a_solver_has_no_sample() -> None:
 
 @pytest.mark.parametrize("kernel", [ImportanceSampling(3), SGLD(3), RobbinsMonro(2, 2)])
 def test_loss_must_be_a_scalar(kernel: Kernel) -> None:
-    with pytest.raises(ValueError, match=r"^The loss must be a scalar\. Received: loss="):
+    with pytest.raises(
+        ValueError,
+        match=r"^The loss must be a scalar: take the mean .*`tf\.reduce_mean\(loss\)`\. Received",
+    ):
         estimate(kernel, lambda weights: weights[0] ** 2, [np.ones(3)], tau=TAU)

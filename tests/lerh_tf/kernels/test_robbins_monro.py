@@ -115,7 +115,10 @@ def test_what_a_mistake_would_give_is_told_apart() -> None:
         ({"steps": 1.5}, r"`steps` must be a positive integer\. Received: steps=1\.5"),
         ({"samples": 0}, r"`samples` must be a positive integer\. Received: samples=0"),
         ({"samples": True}, r"`samples` must be a positive integer\. Received: samples=True"),
-        ({"step_sizes": 0.1}, r"`step_sizes` must be a `keras.*Received: step_sizes=0\.1"),
+        (
+            {"step_sizes": 0.1},
+            r"a `keras.* as `lerh_tf\.RobbinsMonroSteps\(.*Received: step_sizes=0\.1",
+        ),
     ],
 )
 def test_arguments_are_checked(arguments: dict[str, Any], message: str) -> None:

@@ -206,7 +206,10 @@ def test_a_single_state_is_refused() -> None:
         ({"samples": 2.0}, r"`samples` must be an integer of at least 2\. Received: samples=2\.0"),
         ({"samples": True}, r"`samples` must be an integer of at least 2\. Received: samples=True"),
         ({"noise": "both"}, r'`noise` must be one of "langevin", "linear"\. .*noise=\'both\''),
-        ({"step_sizes": 0.1}, r"`step_sizes` must be a `keras.*Received: step_sizes=0\.1"),
+        (
+            {"step_sizes": 0.1},
+            r"a `keras.* as `lerh_tf\.LangevinSteps\(.*Received: step_sizes=0\.1",
+        ),
     ],
 )
 def test_arguments_are_checked(arguments: dict[str, Any], message: str) -> None:

@@ -123,12 +123,13 @@ def test_diagnostics_are_the_last_update_s() -> None:
 @pytest.mark.feature(
     "update",
     "tau set where it follows a schedule",
-    'refused: "construct the optimizer with what it is to be"',
+    'refused: "construct the optimizer with a number for `tau`"',
 )
 @pytest.mark.parametrize("rate", [None, 0.5])
 def test_tau_that_follows_a_schedule_can_t_be_set(rate: float | None) -> None:
     optimizer = sampler(SCHEDULE, learning_rate=rate)
-    with pytest.raises(TypeError, match="`tau` that follows a schedule can't be set") as refusal:
+    advice = "construct the optimizer with a number for `tau`"
+    with pytest.raises(TypeError, match=f"^`tau` that follows a schedule .*{advice}") as refusal:
         optimizer.tau = 0.5
     assert refusal.match("Received: tau=0.5$")
 

@@ -178,14 +178,29 @@ def loss() -> tf.Tensor:
     return tf.add_n([tf.reduce_sum(w**2) for w in weights])
 
 
-ONE_LIST = r"^`variables` must be a list of variables\. Received: variables="
+ONE_LIST = (
+    r"^`variables` must be a list of variables: pass `model\.trainable_variables`\. "
+    "Received: variables="
+)
 REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "loss": (tf.constant(1.0), [WEIGHT], TypeError, r"^`closure` must be a function .*closure=<tf"),
     "no-closure": (None, [WEIGHT], TypeError, r"^`closure` must be .*Received: closure=None$"),
-    "bare": (loss, WEIGHT, TypeError, f"{ONE_LIST}<Variable path=weight"),
-    "bare-of-tensorflow": (loss, WEIGHT.value, TypeError, f"{ONE_LIST}<tf.Variable 'weight"),
+    "bare": (loss, WEIGHT, TypeError, rf"{ONE_LIST}Variable of shape \(2,\)$"),
+    "bare-of-tensorflow": (
+        loss,
+        WEIGHT.value,
+        TypeError,
+        rf"{ONE_LIST}\w+Variable of shape \(2,\)$",
+    ),
     "none": (loss, None, TypeError, f"{ONE_LIST}None"),
-    "tensors": (loss, [tf.constant(1.0)], TypeError, f"{ONE_LIST}.<tf.Tensor"),
+    "tensors": (loss, [tf.constant(1.0)], TypeError, rf"{ONE_LIST}\[EagerTensor of shape \(\)\]$"),
+    "values": (
+        loss,
+        [np.ones((2, 3)), np.ones(3)] * 3,
+        TypeError,
+        rf"{ONE_LIST}\[(ndarray of shape \(2, 3\), ndarray of shape \(3,\), ){{2}}\.\.\.\]$",
+    ),
+    "a-model": (loss, keras.Sequential(name="net"), TypeError, f"{ONE_LIST}<Sequential name=net"),
     "a-dictionary": (loss, {"w": WEIGHT}, TypeError, f"{ONE_LIST}{{'w'"),
     "empty": (loss, [], ValueError, r"^`variables` must hold at least one variable.*=\[\]$"),
     "twice": (loss, [WEIGHT, WEIGHT], ValueError, r"^`variables` must not .*twice\..*'weight "),

@@ -132,13 +132,20 @@ def test_default_takes_no_number_from_names_of_the_user() -> None:
     assert optimizers.SGD().name == alone
 
 
-@pytest.mark.parametrize("arguments", [{"samples": 10}, {"lr": 0.1}, {"decay": 0.1}])
-@pytest.mark.parametrize("made", [LocalEntropy, HeatRegularization])
-def test_arguments_that_sgd_has_not_are_refused(made: Any, arguments: dict[str, Any]) -> None:
+OF_SAMPLER = (
+    r"A sampler's arguments, .*: `sampler=ImportanceSampling\(30, estimator=\"gradients\"\)`"
+)
+OF_SOLVER = r"A solver's arguments, .*: `solver=RobbinsMonro\(30, 30\)`"
+
+
+@pytest.mark.parametrize("arguments", [{"samples": 10}, {"lr": 0.1}, {"sampler": 2}])
+def test_arguments_that_sgd_has_not_are_refused(arguments: dict[str, Any]) -> None:
     ((name, value),) = arguments.items()
-    advice = r"`learning_rate`\. .*`samples`, .*`sampler=ImportanceSampling\(10, "
-    with pytest.raises(ValueError, match=rf"^Further .*{advice}.* Received: {name}={value}$"):
-        made(momentum=0.9, **arguments)
+    with pytest.raises(ValueError, match=r"^Further .*`learning_rate`\. ") as refusal:
+        HeatRegularization(momentum=0.9, **arguments)
+    assert refusal.match(rf"{OF_SOLVER}\. Received: {name}={value}$")
+    with pytest.raises(ValueError, match=rf"^Further .*{OF_SAMPLER}\. Received: samples=3$"):
+        LocalEntropy(samples=3)
 
 
 @pytest.mark.feature(
@@ -147,26 +154,48 @@ def test_arguments_that_sgd_has_not_are_refused(made: Any, arguments: dict[str, 
     'refused: "With `optimizer` given, its own constructor takes Keras\'s arguments"',
 )
 @pytest.mark.parametrize(
-    "beside", [{"learning_rate": 0.1}, {"clipnorm": 1.0}, {"momentum": 0.9}, {"samples": 10}]
+    ("beside", "advice"),
+    [
+        ({"learning_rate": 0.1}, r": `optimizer=keras\.optimizers\.Adam\(learning_rate=0\.1\)`\."),
+        ({"clipnorm": 1.0}, r": `optimizer=keras\.optimizers\.Adam\(clipnorm=1\.0\)`\."),
+        ({"momentum": 0.9}, r"\."),
+        ({"samples": 10}, rf"\. {OF_SAMPLER}\."),
+    ],
 )
-def test_arguments_beside_it_are_refused(beside: dict[str, Any]) -> None:
+def test_arguments_beside_it_are_refused(beside: dict[str, Any], advice: str) -> None:
     ((name, value),) = beside.items()
-    with pytest.raises(ValueError, match=rf"^With `optimizer` .*Received: .* {name}={value}$"):
-        LocalEntropy(optimizer=optimizers.Adam(), **beside)
+    message = r"^With `optimizer` given, its own constructor takes Keras's arguments"
+    for optimizer in ("adam", optimizers.Adam()):
+        with pytest.raises(ValueError, match=f"{message}{advice} Received: optimizer=") as refusal:
+            LocalEntropy(optimizer=optimizer, **beside)
+        assert refusal.match(f" and {name}={value}$")
 
 
 @pytest.mark.feature(
     "inner",
     "`LossScaleOptimizer`, or one of ours",
     'refused: "must be a Keras optimizer of gradients"',
+    cases=["loss-scale", "ours"],
 )
 @pytest.mark.parametrize(
-    "wrong",
-    [lambda: optimizers.LossScaleOptimizer(optimizers.SGD()), lambda: LocalEntropy(seed=0)],
-    ids=["loss-scale", "ours"],
+    ("wrong", "hint"),
+    [
+        (lambda: optimizers.LossScaleOptimizer(optimizers.SGD()), ""),
+        (lambda: LocalEntropy(seed=0), ""),
+        (lambda: LocalEntropy, ""),
+        (lambda: 1e-3, ""),
+        (lambda: "adamm", r" Keras knows none of this name\."),
+        (lambda: optimizers.Lion, r" Make an instance: `keras\.optimizers\.Lion\(1e-3\)`\."),
+    ],
+    ids=["loss-scale", "ours", "our-class", "number", "unknown-name", "class"],
 )
-def test_wrappers_are_refused(wrong: Callable[[], Any]) -> None:
-    with pytest.raises(ValueError, match=r"^`optimizer` must be a Keras optimizer of gradients"):
+def test_what_is_no_optimizer_of_gradients_is_refused(wrong: Callable[[], Any], hint: str) -> None:
+    rule = (
+        r"^`optimizer` must be a Keras optimizer of gradients .*`keras\.optimizers\.Adam\(1e-3\)`"
+    )
+    with pytest.raises(
+        ValueError, match=rf"{rule}.* of this package's\.{hint} Received: optimizer="
+    ):
         HeatRegularization(optimizer=wrong())
 
 

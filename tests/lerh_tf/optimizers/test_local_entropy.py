@@ -257,16 +257,32 @@ def test_seed_at_the_boundary(seed: Any) -> None:
     assert LocalEntropy(seed=seed).get_config()["seed"] == seed
 
 
+OF_OTHER = " `RobbinsMonro` belongs to `HeatRegularization`."
+
+
 @pytest.mark.parametrize(
-    "choice", ["sgdl", "robbins_monro", None, 3, ImportanceSampling, RobbinsMonro, object()]
+    ("choice", "hint"),
+    [
+        ("langevin", ""),
+        ("ImportanceSampling", ""),
+        (None, ""),
+        (30, ""),
+        (object(), ""),
+        (ImportanceSampling, " Make an instance: `ImportanceSampling()`."),
+        (RobbinsMonro, OF_OTHER),
+        (RobbinsMonro(2, 2), OF_OTHER),
+        ("robbins_monro", OF_OTHER),
+        ("RobbinsMonro", OF_OTHER),
+    ],
 )
-def test_sampler_must_be_one(choice: Any) -> None:
+def test_sampler_must_be_one(choice: Any, hint: str) -> None:
     with pytest.raises(ValueError, match=r"^`sampler` must be ") as refusal:
         LocalEntropy(sampler=choice)
-    assert refusal.match('"sgld" or "importance_sampling" or an instance of a `lerh_tf.Kernel`')
-    assert str(refusal.value).endswith(f"Received: sampler={choice!r}")
-    advised = "Make an instance: `ImportanceSampling()`." in str(refusal.value)
-    assert advised == (choice is ImportanceSampling)
+    assert str(refusal.value) == (
+        '`sampler` must be "gradients", "sgld", "importance_sampling" or an instance of a '
+        '`lerh_tf.Kernel` such as `ImportanceSampling(30, estimator="gradients")`.'
+        f"{hint} Received: sampler={choice!r}"
+    )
 
 
 @pytest.mark.parametrize("choice", [None, "always", 1, 0])

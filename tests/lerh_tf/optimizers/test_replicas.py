@@ -86,7 +86,7 @@ def test_failure_on_one_replica_moves_none_and_is_told(found: dict[str, Any]) ->
     assert failing["equal"]
     assert failing["moved"] == failing["chain"] == 0.0
     (warned,) = failing["warned"]
-    assert "(Weight updates: 1.)" in warned
+    assert "(In 1 weight update.)" in warned
 
 
 def test_eager_failure_is_told_and_training_goes_on(found: dict[str, Any]) -> None:
