@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -44,21 +44,29 @@ class Workers:
     scheduler: str | None = None
 
 
+JobsOf = Callable[[Mapping[str, Any]], list[Job]]
+"""Takes how a process executes to runs, in order, each once; pickles."""
+
+
+def nothing() -> None:
+    """What runs without data need before them."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an invocation makes and how; pickles, so that every worker builds the same jobs.
 
     Args:
-        jobs_of: Takes how a process executes to the runs, in order, each once.
+        jobs_of: Builds the runs.
         threads: Threads per run.
         output: Folder of the records.
-        before_first: Called in each process that makes a run, ahead of its first.
+        data: Loads what they need; called in each process that makes a run, ahead of its first.
     """
 
-    jobs_of: Callable[[Mapping[str, Any]], list[Job]]
+    jobs_of: JobsOf
     threads: int
     output: Path
-    before_first: Callable[[], object]
+    data: Callable[[], object] = nothing
 
     def jobs(self) -> list[Job]:
         """Loads TensorFlow into this process and returns the jobs."""
@@ -97,7 +105,9 @@ class _Crew:
 
     def __init__(self, plan: Plan, jobs: Sequence[Job], pool: Pool, watcher: Watcher) -> None:
         self.summary = Summary()
-        self._plan, self._pool, self._watcher = pickle.dumps(plan), pool, watcher
+        # A worker may have another current folder.
+        self._plan = pickle.dumps(replace(plan, output=plan.output.absolute()))
+        self._pool, self._watcher = pool, watcher
         self._pending = deque(jobs)
         self._elsewhere: list[Job] = []
         self._looked = time.monotonic()
@@ -237,5 +247,5 @@ def _attempt(pickled: bytes, key: str, tell: Tell) -> _Messenger:
 def _prepared(pickled: bytes) -> tuple[Plan, dict[str, Job]]:
     plan: Plan = pickle.loads(pickled)
     jobs = {job.run.key: job for job in plan.jobs()}
-    plan.before_first()
+    plan.data()
     return plan, jobs

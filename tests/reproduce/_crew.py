@@ -49,7 +49,7 @@ class Pids(Lines):
 
 
 def plan(folder: Path, seconds: float, seeds: Sequence[int]) -> Trivial:
-    return Trivial(_none, 1, folder, _nothing, seconds, tuple(seeds))
+    return Trivial(_none, 1, folder, seconds=seconds, seeds=tuple(seeds))
 
 
 def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Summary:
@@ -80,10 +80,6 @@ def _killed(seed: int, folder: Path) -> Job:
 
 def _none(execution: Any) -> list[Job]:
     return []
-
-
-def _nothing() -> None:
-    pass
 
 
 if __name__ == "__main__":
