@@ -1,6 +1,5 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import gaussians as figure
+from reproduce.protocols.settings import settings
 from reproduce.records import Record
 
 if TYPE_CHECKING:
@@ -41,13 +41,11 @@ class Approximation:
     points: int = 241
 
     def __post_init__(self) -> None:
-        for name in ("steepness", "tau", "half_width"):
-            checks.positive_number(name, getattr(self, name))
-        checks.positive_integer("points", self.points)
+        checks.numbers(self, but=("x",))
 
     def configuration(self) -> dict[str, Any]:
         """Returns the fields as JSON types."""
-        return dataclasses.asdict(self)
+        return settings(self)
 
     def compute(self) -> dict[str, Any]:
         """Returns q, its best Gaussians by exact steps of Algorithms 1 and 2, and divergences."""

@@ -1,6 +1,5 @@
 """Figures 1 and 2: a loss on R^2 beside its local entropy, and beside its heat regularization."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import landscapes as figure
+from reproduce.protocols.settings import settings
 from reproduce.records import Record
 
 if TYPE_CHECKING:
@@ -46,13 +46,11 @@ class LandscapeFigure:
 
     def __post_init__(self) -> None:
         checks.one_of("regularization", self.regularization, figure.SYMBOLS)
-        checks.positive_number("tau", self.tau)
-        checks.positive_number("half_width", self.half_width)
-        checks.positive_integer("points", self.points)
+        checks.numbers(self)
 
     def configuration(self) -> dict[str, Any]:
         """Returns the fields as JSON types."""
-        return dataclasses.asdict(self) | {"cut": [list(end) for end in self.cut]}
+        return settings(self)
 
     def compute(self) -> dict[str, Any]:
         """Returns the functions on the grid and along the cut, and their minima.

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import tables
+from reproduce.protocols.settings import settings
 from reproduce.records import Record, Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.theory import table
-from reproduce.theory.protocol import KERNELS, QUICK_THEORY, THEORY, Theory, configuration
+from reproduce.theory.protocol import KERNELS, QUICK_THEORY, THEORY, Theory
 
 NAME = "theory"
 
@@ -28,27 +29,26 @@ def jobs(theory: Theory, seeds: Sequence[int], execution: Mapping[str, Any]) -> 
         seeds: Of the estimators' noise.
         execution: How this process executes: part of each run's configuration.
     """
-    cases = cases_of(theory)
     return [
         Job(
-            run=Run(NAME, name, seed, settings | {"execution": dict(execution)}),
+            run=Run(NAME, name, seed, own | {"execution": dict(execution)}),
             steps=1,
             execute=partial(run, theory, name, seed),
         )
-        for name, settings in cases.items()
+        for name, own in cases_of(theory).items()
         for seed in (seeds if is_random(name) else (_EXACT_SEED,))
     ]
 
 
 def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
     """Returns each case's configuration; a case is named `part` or `part.function[.kernel]`."""
-    sites = {site.function: configuration(site) for site in theory.sites}
+    sites = {site.function: settings(site) for site in theory.sites}
     exact = {
-        f"{name}.{function}": settings
+        f"{name}.{function}": own
         for name in ("identities", "algorithm1", "algorithm2")
-        for function, settings in sites.items()
+        for function, own in sites.items()
     }
-    estimation = configuration(theory.estimation)
+    estimation = settings(theory.estimation)
     starts = estimation.pop("starts")
     estimated = {
         f"estimated.{function}.{kernel}": estimation | {"starts": starts[function]}
@@ -58,7 +58,7 @@ def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
     rest = {
         "readings": {},
         "growing-steps": {"steps": _GROWING_STEPS},
-        "minibatches": configuration(theory.minibatches),
+        "minibatches": settings(theory.minibatches),
     }
     return exact | rest | estimated
 
