@@ -13,7 +13,7 @@ from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
 from reproduce.parallel import JobsOf, Plan, Workers
 from reproduce.records import Store
-from reproduce.runner import Job
+from reproduce.runner import Fate, Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
 from reproduce.tidy import Tables
 
@@ -85,12 +85,12 @@ def make(plan: Plan, workers: Workers) -> int:
         plan.data()
     with Display(jobs, CONSOLE) as display:
         if missing and workers != Workers():
-            summary = parallel.run_missing(plan, jobs, workers, display)
+            settled = parallel.run_missing(plan, jobs, workers, display)
         else:
-            summary = runner.run_missing(jobs, store, environment.describe(), display)
-    for job in summary.failed:
+            settled = runner.run_missing(jobs, store, environment.describe(), display)
+    for job in settled[Fate.FAILED]:
         CONSOLE.print(f"failed, no record: {job.run.label}")
-    return FAILED if summary.failed else DONE
+    return FAILED if settled[Fate.FAILED] else DONE
 
 
 @cache

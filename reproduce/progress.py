@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from reproduce.runner import Job
+from reproduce.runner import Job, Watcher
 
 _LINE_SECONDS = 30.0
 
@@ -31,7 +31,7 @@ class _Going:
     bar: TaskID | None = None
 
 
-class Display:
+class Display(Watcher):
     """Shows how far the runs are, each and all of them.
 
     Args:

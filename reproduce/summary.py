@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
-from reproduce.protocols import Comparison, Difference, spelled
+from reproduce.protocols import Comparison, Difference, Panels, spelled
 from reproduce.readings import READINGS
 from reproduce.records import Record
 
@@ -24,14 +24,7 @@ Published = Mapping[str, Mapping[int, float]]
 """The paper's accuracies by method and weight update."""
 
 
-class Comparable(Protocol):
-    """A comparison or several, of which it can be said in what they differ."""
-
-    def differences(self, other: Self, /) -> list[Difference]:
-        """Returns the fields in which this differs from `other`."""
-
-
-C = TypeVar("C", bound=Comparable)
+C = TypeVar("C", Comparison, Panels)
 
 
 @dataclass(frozen=True)
@@ -259,12 +252,12 @@ def _paths(record: Record) -> list[str]:
     return [f"noise in {counts} of {reported['dimensions'][-1]:,.0f} dimensions, loop {loop}"]
 
 
-def environment(record: Record) -> str:
+def environment(record: Record, *, is_sampling_told: bool = True) -> str:
     """Returns what a run ran on, in words."""
     execution, versions = _execution(record), record.environment
+    sampling = f"subspace={spelled(execution['subspace'])}, " if is_sampling_told else ""
     return (
         f"{counted(execution['threads'], 'thread')} on {versions['processor']} "
-        f"({execution['device']}), "
-        f"subspace={spelled(execution['subspace'])}, "
+        f"({execution['device']}), {sampling}"
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )

@@ -15,7 +15,7 @@ from unittest import mock
 from reproduce import environment, parallel, runner
 from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
-from reproduce.runner import Job, Outcome, Report, Summary
+from reproduce.runner import Job, Outcome, Report, Settled
 from tests.reproduce._invocation import Lines, job, say
 
 # Their process is killed in the middle: always, and the first time.
@@ -52,7 +52,7 @@ def plan(folder: Path, seconds: float, seeds: Sequence[int]) -> Trivial:
     return Trivial(_none, 1, folder, seconds=seconds, seeds=tuple(seeds))
 
 
-def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Summary:
+def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Settled:
     planned = plan(folder, seconds, seeds)
     if workers == Workers():
         store = Store(folder, warn=print)
