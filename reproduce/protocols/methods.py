@@ -36,9 +36,9 @@ class Method:
         return self.NAME
 
     def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of samples per weight update."""
-        del samples
-        return self
+        """Returns this method at another number of samples per weight update, if it has one."""
+        changes: dict[str, Any] = {"samples": samples} if hasattr(self, "samples") else {}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,6 @@ class LocalEntropyByImportanceSampling(Method):
     tau: float = 0.01  # Section 6.2; caption of Figure 4
     samples: int = 1000  # Section 6.2
     loss_multiplier: float = 1.0  # equation (1), Algorithm 4 (R2)
-
-    def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of draws."""
-        return replace(self, samples=samples)
 
 
 @dataclass(frozen=True)
@@ -107,10 +103,6 @@ class LocalEntropyBySGLD(Method):
         checks.decay("tau1", self.tau1)
         checks.integer_of_at_least("samples", self.samples, 2)
         checks.one_of("noise", self.noise, NOISES)
-
-    def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of states."""
-        return replace(self, samples=samples)
 
 
 @dataclass(frozen=True)
