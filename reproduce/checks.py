@@ -23,21 +23,6 @@ def positive_number(name: str, value: object) -> None:
         raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value!r}")
 
 
-def numbers(part: Any, but: Collection[str] = ()) -> None:
-    """Raises `ValueError` unless a dataclass's numbers keep the rule of their type.
-
-    A float is positive and finite, an integer positive, a boolean True or False.
-
-    Args:
-        part: The dataclass.
-        but: Fields that have rules of their own, or none.
-    """
-    for field in dataclasses.fields(part):
-        rule = _RULES.get(field.type)
-        if rule is not None and field.name not in but:
-            rule(field.name, getattr(part, field.name))
-
-
 def integer_of_at_least(name: str, value: object, least: int) -> None:
     """Raises `ValueError` unless `value` is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -63,6 +48,21 @@ _RULES: dict[Any, Callable[[str, object], None]] = {
     int: positive_integer,
     bool: boolean,
 }
+
+
+def numbers(part: Any, but: Collection[str] = ()) -> None:
+    """Raises `ValueError` unless a dataclass's numbers keep the rule of their type.
+
+    A float is positive and finite, an integer positive, a boolean True or False.
+
+    Args:
+        part: The dataclass.
+        but: Fields that have rules of their own, or none.
+    """
+    for field in dataclasses.fields(part):
+        rule = _RULES.get(field.type)
+        if rule is not None and field.name not in but:
+            rule(field.name, getattr(part, field.name))
 
 
 def robbins_monro_exponent(name: str, value: float) -> None:

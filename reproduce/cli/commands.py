@@ -59,7 +59,7 @@ def show(experiment: Experiment[P], protocol: P, whole: P, options: TrainingOpti
         experiment: What is shown.
         protocol: What was asked for, shown even where it has no record.
         whole: What the protocol may be a part of: its other records are shown too.
-        options: Likewise.
+        options: Of which seeds, which executions, and from and to which folders.
     """
     records = _store(options.output).scan(RECORDS)
     found = experiment.recorded(records, whole, options.sampled)
