@@ -1,9 +1,11 @@
 """What the values of a protocol must satisfy; each error names argument, rule and value."""
 
+import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from importlib.util import find_spec
+from typing import Any
 
 LARGEST_SEED = 2**32 - 1
 
@@ -39,6 +41,28 @@ def boolean(name: str, value: object) -> None:
     """Raises `ValueError` unless `value` is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+
+
+_RULES: dict[Any, Callable[[str, object], None]] = {
+    float: positive_number,
+    int: positive_integer,
+    bool: boolean,
+}
+
+
+def numbers(part: Any, but: Collection[str] = ()) -> None:
+    """Raises `ValueError` unless a dataclass's numbers keep the rule of their type.
+
+    A float is positive and finite, an integer positive, a boolean True or False.
+
+    Args:
+        part: The dataclass.
+        but: Fields that have rules of their own, or none.
+    """
+    for field in dataclasses.fields(part):
+        rule = _RULES.get(field.type)
+        if rule is not None and field.name not in but:
+            rule(field.name, getattr(part, field.name))
 
 
 def robbins_monro_exponent(name: str, value: float) -> None:

@@ -62,52 +62,44 @@ class Exhibit(NamedTuple):
 
 
 def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -> Exhibit:
-    def found(source: RecordSource) -> frozenset[Hashable]:
-        return frozenset(experiment.recorded(source.records(RECORDS), protocol, subspace))
-
-    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        records = source.records(RECORDS)
-        return experiment.render(records, protocol, None, subspace, output, figures)[1]
-
-    return Exhibit(experiment.NAME, found, render)
+    return Exhibit(
+        experiment.NAME,
+        lambda one: frozenset(experiment.recorded(one.records(RECORDS), protocol, subspace)),
+        lambda one, output, figures: experiment.render(
+            one.records(RECORDS), protocol, None, subspace, output, figures
+        )[1],
+    )
 
 
 def _illustrated(name: str, shown: Illustration) -> Exhibit:
-    def found(source: RecordSource) -> frozenset[Hashable]:
-        return _one(name, illustration.recorded(source.records(shown.EXPERIMENT), name, shown))
-
-    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        return illustration.render(source.records(shown.EXPERIMENT), name, shown, figures)
-
-    return Exhibit(name, found, render)
+    kind = shown.EXPERIMENT
+    return Exhibit(
+        name,
+        lambda one: _one(name, illustration.recorded(one.records(kind), name, shown)),
+        lambda one, _, figures: illustration.render(one.records(kind), name, shown, figures),
+    )
 
 
 def _theory(protocol: Theory) -> Exhibit:
-    def found(source: RecordSource) -> frozenset[Hashable]:
-        return _one(theory.NAME, theory.has_records(source.records(theory.NAME), protocol))
-
-    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        return theory.render(source.records(theory.NAME), protocol, None, output)[1]
-
-    return Exhibit(theory.NAME, found, render)
+    name = theory.NAME
+    return Exhibit(
+        name,
+        lambda one: _one(name, theory.has_records(one.records(name), protocol)),
+        lambda one, output, _: theory.render(one.records(name), protocol, None, output)[1],
+    )
 
 
 def _table2(timing: table2.Timing) -> Exhibit:
-    def found(source: RecordSource) -> frozenset[Hashable]:
-        return _one(table2.NAME, table2.has_records(source.store, timing))
-
-    def render(source: RecordSource, output: Path, figures: Path) -> list[Path]:
-        return table2.render(source.store, timing, output)[1]
-
-    return Exhibit(table2.NAME, found, render)
+    return Exhibit(
+        table2.NAME,
+        lambda one: _one(table2.NAME, table2.has_records(one.store, timing)),
+        lambda one, output, _: table2.render(one.store, timing, output)[1],
+    )
 
 
 def _one(run: Hashable, found: object) -> frozenset[Hashable]:
     return frozenset([run] if found else [])
 
-
-ILLUSTRATED = tuple(_illustrated(name, shown) for name, shown in ILLUSTRATIONS.items())
-"""Figures 1, 2 and 3."""
 
 ITEMS = (
     *(
@@ -116,7 +108,7 @@ ITEMS = (
         for protocol in (experiment.PROTOCOL, experiment.QUICK)
         for subspace in SUBSPACES
     ),
-    *ILLUSTRATED,
+    *(_illustrated(name, shown) for name, shown in ILLUSTRATIONS.items()),
     *map(_theory, (THEORY, QUICK_THEORY)),
     *map(_table2, (table2.PROTOCOL, table2.QUICK)),
 )

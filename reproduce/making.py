@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
-from reproduce.experiments import illustration, readings, table2, theory
-from reproduce.experiments.base import Experiment
+from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
-from reproduce.parallel import Plan, Workers
+from reproduce.parallel import JobsOf, Plan, Workers
 from reproduce.records import Store
-from reproduce.runner import Job
+from reproduce.runner import Fate, Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
 from reproduce.tidy import Tables
 
@@ -23,72 +22,48 @@ if TYPE_CHECKING:
 
 DONE, FAILED = 0, 1
 
-JobsOf = Callable[[Mapping[str, Any]], list[Job]]
-"""Takes how a process executes to runs; pickles."""
+CONSOLE = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+"""Where progress goes."""
 
-
-def named(name: str) -> Experiment[Any]:
-    """Returns the training experiment of a name."""
-    return next(one for one in (*TRAINING, readings) if name == one.NAME)
-
-
-def timing_jobs(timing: table2.Timing, data_dir: Path | None) -> JobsOf:
-    """Returns what builds the runs of Table 2."""
-    return partial(table2.jobs, timing, partial(mnist, data_dir))
+Data = Callable[[], "Mnist"]
+"""Loads MNIST; called only if a run is made, and pickles."""
 
 
 def everything(
-    seeds: Sequence[int], quick: bool, data_dir: Path | None, execution: Mapping[str, Any]
+    seeds: Sequence[int], quick: bool, data: Data, execution: Mapping[str, Any]
 ) -> list[Job]:
     """Returns the runs of every table and figure, each once, those of Table 2 apart."""
-    data = partial(mnist, data_dir)
     measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
     trained = [
         partial(one.jobs, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data)
         for one in TRAINING
     ]
-    illustrated = map(illustration_jobs, ILLUSTRATIONS)
-    builders: list[JobsOf] = [measured, *illustrated, *trained]
+    builders: list[JobsOf] = [measured, partial(illustration.jobs, ILLUSTRATIONS), *trained]
     jobs = chain.from_iterable(build(execution) for build in builders)
     return list({job.run.key: job for job in jobs}.values())
 
 
 def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[Job]:
     """Returns the runs of the reference: everything at the paper's budget, Table 2 included."""
-    timed = timing_jobs(table2.PROTOCOL, None)(execution)
-    return everything(seeds, False, None, execution) + timed
+    data = partial(mnist, None)
+    timed = table2.jobs(table2.PROTOCOL, data, execution)
+    return everything(seeds, False, data, execution) + timed
 
 
-def verified_jobs(share: float, data_dir: Path | None, execution: Mapping[str, Any]) -> list[Job]:
+def verified_jobs(share: float, data: Data, execution: Mapping[str, Any]) -> list[Job]:
     """Returns the runs that are recomputed to confirm a share of the reference."""
     records = verification.chosen(Tables(verification.REFERENCE), share)
     seeds = sorted({record.run.seed for record in records})
-    jobs = everything(seeds, False, data_dir, execution)
+    jobs = everything(seeds, False, data, execution)
     return [job for job in jobs if verification.counterpart(job.run, records)]
 
 
-def illustration_jobs(name: str) -> JobsOf:
-    """Returns what builds the run of Figure 1, 2 or 3."""
-    return partial(illustration.jobs, {name: ILLUSTRATIONS[name]})
-
-
-def make(
-    jobs_of: JobsOf,
-    threads: int,
-    workers: Workers,
-    output: Path,
-    console: Console,
-    before_first: Callable[[], object],
-) -> int:
-    """Makes the runs that have no record yet.
+def make(plan: Plan, workers: Workers) -> int:
+    """Makes the runs of a plan that have no record yet.
 
     Args:
-        jobs_of: Builds them.
-        threads: Threads per run.
-        workers: Who makes the runs.
-        output: Folder of the records.
-        console: Where progress goes.
-        before_first: Called in every process that makes a run, ahead of its first; pickles.
+        plan: What the runs are, and where their records lie.
+        workers: Who makes them.
 
     Returns:
         The exit code: 0 if every run has its record, 1 if not.
@@ -97,30 +72,25 @@ def make(
         StorageError: A record cannot be read or written.
         DataError: MNIST is damaged or cannot be prepared.
     """
-    store = Store(output, warn=console.print)
+    store = Store(plan.output, warn=CONSOLE.print)
     store.prepare()
-    console.print("loading TensorFlow ...")
+    CONSOLE.print("loading TensorFlow ...")
     from reproduce import environment
     from reproduce.progress import Display
 
-    plan = Plan(jobs_of, threads, output.absolute(), before_first)
     jobs = plan.jobs()
     missing = not all(store.path(job.run).exists() for job in jobs)
     # Ahead of the first run, whose clock it would fall under.
     if missing:
-        before_first()
-    with Display(jobs, console) as display:
+        plan.data()
+    with Display(jobs, CONSOLE) as display:
         if missing and workers != Workers():
-            summary = parallel.run_missing(plan, jobs, workers, display)
+            settled = parallel.run_missing(plan, jobs, workers, display)
         else:
-            summary = runner.run_missing(jobs, store, environment.describe(), display)
-    for job in summary.failed:
-        console.print(f"failed, no record: {job.run.label}")
-    return FAILED if summary.failed else DONE
-
-
-def nothing() -> None:
-    """What a run without data needs before it."""
+            settled = runner.run_missing(jobs, store, environment.describe(), display)
+    for job in settled[Fate.FAILED]:
+        CONSOLE.print(f"failed, no record: {job.run.label}")
+    return FAILED if settled[Fate.FAILED] else DONE
 
 
 @cache

@@ -118,31 +118,30 @@ AVERAGING = RobbinsMonroSteps(1.0, 1.0, largest=0.5)
 
 def diagnostics(optimizer: keras.optimizers.Optimizer) -> dict[str, float]:
     """Returns what is recorded of the last weight update's estimate, by name; SGD's is empty."""
-    match optimizer:
-        case LocalEntropy():
-            own = _RECORDED[type(optimizer.sampler)]
-        case HeatRegularization():
-            own = _RECORDED[type(optimizer.solver)]
-            if getattr(optimizer.solver, "tolerance", 0.0):
-                own += _RECORDED_OF_SOLVED
-        case _:
-            return {}
+    kernel = _kernel(optimizer)
+    if kernel is None:
+        return {}
+    solved = _RECORDED_OF_SOLVED if getattr(kernel, "tolerance", 0.0) else ()
     found = optimizer.diagnostics
-    return {name: found[name] for name in (*_RECORDED_OF_ALL, *own)}
+    return {name: found[name] for name in (*_RECORDED_OF_ALL, *_RECORDED[type(kernel)], *solved)}
 
 
 def raise_failure(optimizer: keras.optimizers.Optimizer) -> None:
     """Raises `tf.errors.InvalidArgumentError` where the last weight update was not valid."""
-    if isinstance(optimizer, (LocalEntropy, HeatRegularization)):
+    if _kernel(optimizer) is not None:
         optimizer.report_failures()
 
 
 def failure(optimizer: keras.optimizers.Optimizer) -> str | None:
     """Returns what the optimizer's error says when its estimate found nothing finite."""
+    kernel = _kernel(optimizer)
+    return None if kernel is None else kernel.failure
+
+
+def _kernel(optimizer: keras.optimizers.Optimizer) -> Kernel | None:
     match optimizer:
         case LocalEntropy():
-            return optimizer.sampler.failure
+            return optimizer.sampler
         case HeatRegularization():
-            return optimizer.solver.failure
-        case _:
-            return None
+            return optimizer.solver
+    return None

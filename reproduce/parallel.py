@@ -13,14 +13,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from reproduce.pools import LOSSES, Pool, Tell, cluster, processes
 from reproduce.records import Store
-from reproduce.runner import POLL_SECONDS, Fate, Job, Summary, Watcher, attempt
+from reproduce.runner import POLL_SECONDS, Fate, Job, Settled, Watcher, attempt, none_settled
 from reproduce.storage import StorageError
 
 _LISTEN_SECONDS = 0.1
@@ -44,21 +44,29 @@ class Workers:
     scheduler: str | None = None
 
 
+JobsOf = Callable[[Mapping[str, Any]], list[Job]]
+"""Takes how a process executes to runs, in order, each once; pickles."""
+
+
+def nothing() -> None:
+    """What runs without data need before them."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an invocation makes and how; pickles, so that every worker builds the same jobs.
 
     Args:
-        jobs_of: Takes how a process executes to the runs, in order, each once.
+        jobs_of: Builds the runs.
         threads: Threads per run.
         output: Folder of the records.
-        before_first: Called in each process that makes a run, ahead of its first.
+        data: Loads what they need; called in each process that makes a run, ahead of its first.
     """
 
-    jobs_of: Callable[[Mapping[str, Any]], list[Job]]
+    jobs_of: JobsOf
     threads: int
     output: Path
-    before_first: Callable[[], object]
+    data: Callable[[], object] = nothing
 
     def jobs(self) -> list[Job]:
         """Loads TensorFlow into this process and returns the jobs."""
@@ -67,7 +75,7 @@ class Plan:
         return self.jobs_of(environment.prepare(self.threads))
 
 
-def run_missing(plan: Plan, jobs: Sequence[Job], workers: Workers, watcher: Watcher) -> Summary:
+def run_missing(plan: Plan, jobs: Sequence[Job], workers: Workers, watcher: Watcher) -> Settled:
     """Makes every job that has no record, several at a time, and returns when none is left.
 
     As `runner.run_missing`; besides, a run whose worker is lost is made again, at most twice, and
@@ -89,15 +97,17 @@ def run_missing(plan: Plan, jobs: Sequence[Job], workers: Workers, watcher: Watc
     with processes() if workers.scheduler is None else cluster(workers.scheduler) as pool:
         crew = _Crew(plan, jobs, pool, watcher)
         crew.make(min(workers.count, len(jobs)))
-    return crew.summary
+    return crew.settled
 
 
 class _Crew:
     """The jobs on their way from pending to settled."""
 
     def __init__(self, plan: Plan, jobs: Sequence[Job], pool: Pool, watcher: Watcher) -> None:
-        self.summary = Summary()
-        self._plan, self._pool, self._watcher = pickle.dumps(plan), pool, watcher
+        self.settled = none_settled()
+        # A worker may have another current folder.
+        self._plan = pickle.dumps(replace(plan, output=plan.output.absolute()))
+        self._pool, self._watcher = pool, watcher
         self._pending = deque(jobs)
         self._elsewhere: list[Job] = []
         self._looked = time.monotonic()
@@ -172,7 +182,7 @@ class _Crew:
                 self._watcher.reused(job)
             case _:
                 self._watcher.ended(job, messenger.outcome)
-        self.summary.add(job, messenger.fate)
+        self.settled[messenger.fate].append(job)
 
     def _lose(self, job: Job) -> None:
         self._losses[job.run.key] += 1
@@ -184,11 +194,11 @@ class _Crew:
     def _fail(self, job: Job, why: str) -> None:
         self._watcher.error(f"{job.run.label} failed: {why}")
         self._watcher.ended(job, "failed")
-        self.summary.add(job, Fate.FAILED)
+        self.settled[Fate.FAILED].append(job)
 
 
 @dataclass
-class _Messenger:
+class _Messenger(Watcher):
     """Tells the invocation how far a worker's job is, and keeps how it ended."""
 
     key: str
@@ -197,12 +207,6 @@ class _Messenger:
     outcome: str = ""
     errors: list[str] = field(default_factory=list)
     told: float = -_TELL_SECONDS
-
-    def reused(self, job: Job) -> None:
-        """That is a fate."""
-
-    def waiting(self, jobs: Sequence[Job]) -> None:
-        """A worker never waits: it hands the job back."""
 
     def began(self, job: Job) -> None:
         self.tell(self.key, None)
@@ -237,5 +241,5 @@ def _attempt(pickled: bytes, key: str, tell: Tell) -> _Messenger:
 def _prepared(pickled: bytes) -> tuple[Plan, dict[str, Job]]:
     plan: Plan = pickle.loads(pickled)
     jobs = {job.run.key: job for job in plan.jobs()}
-    plan.before_first()
+    plan.data()
     return plan, jobs

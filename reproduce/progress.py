@@ -3,8 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -17,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from reproduce.runner import Job
+from reproduce.runner import Job, Watcher
 
 _LINE_SECONDS = 30.0
 
@@ -31,7 +29,7 @@ class _Going:
     bar: TaskID | None = None
 
 
-class Display:
+class Display(Progress, Watcher):
     """Shows how far the runs are, each and all of them.
 
     Args:
@@ -40,16 +38,7 @@ class Display:
     """
 
     def __init__(self, jobs: Sequence[Job], console: Console) -> None:
-        self._console = console
-        self._total_steps = sum(job.steps for job in jobs)
-        self._count = len(jobs)
-        self._settled: set[str] = set()
-        self._steps_settled = 0
-        self._steps_timed = 0
-        self._last_line = time.monotonic()
-        self._stepping = 0.0
-        self._waited = False
-        self._bars = Progress(
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -60,47 +49,47 @@ class Display:
             disable=not console.is_terminal,
             speed_estimate_period=300,
         )
-        self._overall = self._bars.add_task("all runs", total=self._total_steps)
+        self._total_steps = sum(job.steps for job in jobs)
+        self._count = len(jobs)
+        self._settled: set[str] = set()
+        self._steps_settled = 0
+        self._steps_timed = 0
+        self._last_line = time.monotonic()
+        self._stepping = 0.0
+        self._waited = False
+        self._overall = self.add_task("all runs", total=self._total_steps)
         self._going: dict[str, _Going] = {}
 
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._bars.disable:  # else rich before 14.3 prints an empty line
-            self._bars.stop()
+    def stop(self) -> None:
+        """Ends the display, if there is one: where not, rich before 14.3 prints an empty line."""
+        if not self.disable:
+            super().stop()
 
     def reused(self, job: Job) -> None:
         """Counts a run whose record was there."""
         self._settle(job)
-        self._console.print(f"{self._place()} {job.run.label}: recorded already")
+        self.console.print(f"{self._place()} {job.run.label}: recorded already")
 
     def began(self, job: Job) -> None:
         """Opens the run's bar, anew if its worker was lost."""
         self._last_line = time.monotonic()
         begins = "begins again" if self._close(job) else "begins"
         going = self._going[job.run.key] = _Going()
-        if self._console.is_terminal:
-            going.bar = self._bars.add_task(job.run.label, total=job.steps)
+        if self.console.is_terminal:
+            going.bar = self.add_task(job.run.label, total=job.steps)
         else:
-            self._console.print(f"{self._place(len(self._going))} {job.run.label}: {begins}")
+            self.console.print(f"{self._place(len(self._going))} {job.run.label}: {begins}")
 
     def advanced(self, job: Job, steps: int) -> None:
         """Moves both bars; without a terminal, prints a line now and then."""
         going = self._going[job.run.key]
         self._time_step(going, steps)
-        self._bars.update(self._overall, completed=self._steps_done())
+        self.update(self._overall, completed=self._steps_done())
         if going.bar is not None:
-            self._bars.update(going.bar, completed=steps)
+            self.update(going.bar, completed=steps)
         elif time.monotonic() - self._last_line > _LINE_SECONDS:
             self._last_line = time.monotonic()
-            self._console.print(
+            self.console.print(
                 f"{self._place(len(self._going))} {job.run.label}: {steps} of {job.steps}, "
                 f"about {self._left()} left for all runs"
             )
@@ -109,28 +98,28 @@ class Display:
         """Closes the run's bar and says how it ended."""
         self._close(job)
         self._settle(job)
-        self._console.print(f"{self._place()} {job.run.label}: {outcome}")
+        self.console.print(f"{self._place()} {job.run.label}: {outcome}")
 
     def waiting(self, jobs: Sequence[Job]) -> None:
         """Says once that other processes make what is left."""
         if not self._waited:
             self._waited = True
-            self._console.print(f"waiting for {len(jobs)} runs that other processes are making")
+            self.console.print(f"waiting for {len(jobs)} runs that other processes are making")
 
     def error(self, text: str) -> None:
         """Prints a failed run's traceback."""
-        self._console.print(text, markup=False, highlight=False)
+        self.console.print(text, markup=False, highlight=False)
 
     def _close(self, job: Job) -> bool:
         going = self._going.pop(job.run.key, None)
         if going is not None and going.bar is not None:
-            self._bars.remove_task(going.bar)
+            self.remove_task(going.bar)
         return going is not None
 
     def _settle(self, job: Job) -> None:
         self._settled.add(job.run.key)
         self._steps_settled += job.steps
-        self._bars.update(self._overall, completed=self._steps_done())
+        self.update(self._overall, completed=self._steps_done())
 
     def _steps_done(self) -> int:
         return self._steps_settled + sum(going.steps for going in self._going.values())

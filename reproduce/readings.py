@@ -3,7 +3,6 @@
 A reading is a field of `Training` or of some methods, whose default is the protocol's.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -174,7 +173,7 @@ def choose(comparison: Comparison, chosen: Mapping[str, Any]) -> Comparison:
 
 def of(case: Case) -> dict[str, Any]:
     """Returns the values in force for one row, by reading."""
-    fields = _fields(case.training) | _fields(case.method)
+    fields = vars(case.training) | vars(case.method)
     return {name: fields[name] for name in READINGS if name in fields}
 
 
@@ -200,7 +199,7 @@ def _explained(reading: Reading) -> str:
 
 
 def _concerned(name: str) -> str:
-    if name in _fields(TABLE1.training):
+    if name in vars(TABLE1.training):
         return "all methods"
     return " ".join(row for row, method in TABLE1.methods.items() if _is_open(name, row, method))
 
@@ -215,7 +214,7 @@ def _pair(word: str) -> tuple[str, str]:
 
 def _check_concerns(name: str, comparison: Comparison) -> None:
     rows = comparison.methods.items()
-    if name in _fields(comparison.training):
+    if name in vars(comparison.training):
         return
     if not any(_is_open(name, row, method) for row, method in rows):
         raise ValueError(
@@ -225,15 +224,11 @@ def _check_concerns(name: str, comparison: Comparison) -> None:
 
 
 def _is_open(name: str, row: str, method: Method) -> bool:
-    return name in _fields(method) and name not in VARIANTS.get(row, {})
+    return name in vars(method) and name not in VARIANTS.get(row, {})
 
 
 def _with(settings: Any, chosen: Mapping[str, Any]) -> Any:
-    return replace(settings, **{name: chosen[name] for name in chosen if name in _fields(settings)})
-
-
-def _fields(settings: Any) -> dict[str, Any]:
-    return dataclasses.asdict(settings)
+    return replace(settings, **{name: chosen[name] for name in chosen if name in vars(settings)})
 
 
 def _positive_number(name: str, text: str) -> float:

@@ -3,9 +3,9 @@
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any
 
 from reproduce.records import Record, Run, Store
 from reproduce.storage import StorageError
@@ -34,8 +34,8 @@ class Job:
     execute: Callable[[Report], Outcome]
 
 
-class Watcher(Protocol):
-    """Whose methods are called as runs begin, advance and end."""
+class Watcher:
+    """Whose methods are called as runs begin, advance and end; this one's do nothing."""
 
     def reused(self, job: Job) -> None:
         """The record was there."""
@@ -65,28 +65,18 @@ class Fate(Enum):
     BUSY = auto()
 
 
-@dataclass
-class Summary:
-    """What became of the jobs.
+Settled = Mapping[Fate, list[Job]]
+"""Jobs by what became of them: made here, reused, or failed, which have no record."""
 
-    Args:
-        made: Runs made here.
-        reused: Runs whose record was there, made earlier or by another process.
-        failed: Runs that raised; they have no record.
-    """
 
-    made: list[Job] = field(default_factory=list)
-    reused: list[Job] = field(default_factory=list)
-    failed: list[Job] = field(default_factory=list)
-
-    def add(self, job: Job, fate: Fate) -> None:
-        """Counts a job that is settled."""
-        {Fate.MADE: self.made, Fate.REUSED: self.reused, Fate.FAILED: self.failed}[fate].append(job)
+def none_settled() -> Settled:
+    """Returns empty lists, to be filled."""
+    return {fate: [] for fate in Fate}
 
 
 def run_missing(
     jobs: Sequence[Job], store: Store, environment: Mapping[str, Any], watcher: Watcher
-) -> Summary:
+) -> Settled:
     """Makes every job that has no record, one at a time, and returns when none is left.
 
     A job that another process is making is left to it and looked at again later: its record is
@@ -105,21 +95,18 @@ def run_missing(
     Raises:
         StorageError: A record cannot be read or written.
     """
-    summary = Summary()
+    settled = none_settled()
     pending = list(jobs)
     while pending:
         busy: list[Job] = []
         for job in pending:
             fate = attempt(job, store, environment, watcher)
-            if fate is Fate.BUSY:
-                busy.append(job)
-            else:
-                summary.add(job, fate)
+            (busy if fate is Fate.BUSY else settled[fate]).append(job)
         if len(busy) == len(pending):
             watcher.waiting(busy)
             time.sleep(POLL_SECONDS)
         pending = busy
-    return summary
+    return settled
 
 
 def attempt(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watcher) -> Fate:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
-from reproduce.protocols import Comparison, Difference, spelled
+from reproduce.protocols import Case, Comparison, Difference, Panels, spelled
 from reproduce.readings import READINGS
 from reproduce.records import Record
 
@@ -24,14 +24,7 @@ Published = Mapping[str, Mapping[int, float]]
 """The paper's accuracies by method and weight update."""
 
 
-class Comparable(Protocol):
-    """A comparison or several, of which it can be said in what they differ."""
-
-    def differences(self, other: Self, /) -> list[Difference]:
-        """Returns the fields in which this differs from `other`."""
-
-
-C = TypeVar("C", bound=Comparable)
+C = TypeVar("C", Comparison, Panels)
 
 
 @dataclass(frozen=True)
@@ -176,17 +169,14 @@ def summarise(
 ) -> list[MethodRow]:
     """Returns a comparison's rows.
 
-    Where a run was made in several ways (with other numbers of threads), the first in the order
-    of the records counts.
-
     Args:
         records: In any number; those of other configurations are left out.
         comparison: The rows wanted.
         seeds: The seeds wanted; `None`: those of any record that belongs to the comparison.
         subspace: The execution wanted: in the minibatch's subspace, "auto", or in all weights.
     """
-    executed = [one for one in records if _execution(one)["subspace"] == subspace]
-    found = {name: _by_seed(executed, name, comparison) for name in comparison.methods}
+    cases = comparison.cases()
+    found = {name: runs_of(records, case, subspace) for name, case in cases.items()}
     if seeds is None:
         seeds = sorted({seed for runs in found.values() for seed in runs})
     return [
@@ -194,10 +184,24 @@ def summarise(
     ]
 
 
-def _by_seed(records: Sequence[Record], name: str, comparison: Comparison) -> dict[int, Record]:
-    wanted = comparison.cases()[name].configuration()
-    fitting = [record for record in records if record.run.settings == wanted]
-    return {record.run.seed: record for record in reversed(fitting)}
+def runs_of(records: Sequence[Record], case: Case, subspace: str | bool) -> dict[int, Record]:
+    """Returns a case's records by seed.
+
+    Where a run was made in several ways (with other numbers of threads), the first in the order
+    of the records counts.
+
+    Args:
+        records: Any records of training.
+        case: A method on a training set-up.
+        subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
+    """
+    wanted = case.configuration()
+    fitting = [
+        one
+        for one in records
+        if _execution(one)["subspace"] == subspace and one.run.settings == wanted
+    ]
+    return {one.run.seed: one for one in reversed(fitting)}
 
 
 def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> MethodRow:
@@ -259,12 +263,12 @@ def _paths(record: Record) -> list[str]:
     return [f"noise in {counts} of {reported['dimensions'][-1]:,.0f} dimensions, loop {loop}"]
 
 
-def environment(record: Record) -> str:
+def environment(record: Record, *, is_sampling_told: bool = True) -> str:
     """Returns what a run ran on, in words."""
     execution, versions = _execution(record), record.environment
+    sampling = f"subspace={spelled(execution['subspace'])}, " if is_sampling_told else ""
     return (
         f"{counted(execution['threads'], 'thread')} on {versions['processor']} "
-        f"({execution['device']}), "
-        f"subspace={spelled(execution['subspace'])}, "
+        f"({execution['device']}), {sampling}"
         f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reproduce import tables
 from reproduce.experiments import table2
@@ -133,16 +133,8 @@ def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Entry], list[Job]]
     return found, missing
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """Two numbers, or other values, that are not equal.
-
-    Args:
-        place: Where in the result.
-        ours: Ours.
-        theirs: The reference's.
-        excess: Their distance in units of what is allowed; infinite if nothing is.
-    """
+class _Difference(NamedTuple):
+    """Two values of a place that are not equal; their distance in units of what is allowed."""
 
     place: str
     ours: object

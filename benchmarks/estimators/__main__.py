@@ -3,10 +3,9 @@
 import sys
 
 from cyclopts import App
-from rich.console import Console
 
 from reproduce.cli.entry import main
-from reproduce.cli.options import Making, check
+from reproduce.cli.options import Making
 
 app = App(
     name="python -m benchmarks.estimators",
@@ -25,21 +24,9 @@ def estimators(*, options: Making = Making()) -> int:
     Args:
         options: Those of `reproduce all`.
     """
-    check(options)
-    from benchmarks.estimators import command, protocol
+    from benchmarks.estimators import command
 
-    code, text = command.compare(
-        protocol.QUICK if options.quick else protocol.PROTOCOL,
-        options.chosen,
-        threads=options.threads,
-        workers=options.workers,
-        output=options.output,
-        figures=options.figures,
-        data_dir=options.folder,
-        console=Console(stderr=True, highlight=False, markup=False, soft_wrap=True),
-    )
-    print(text, end="")
-    return code
+    return command.compare(options)
 
 
 if __name__ == "__main__":

@@ -4,73 +4,50 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from benchmarks.estimators import accuracy, costs, landscapes, report
-from benchmarks.estimators.protocol import Protocol
+from benchmarks.estimators.protocol import PROTOCOL, QUICK, Protocol
+from reproduce.cli.options import Making
 from reproduce.experiments import base
-from reproduce.making import make, mnist
-from reproduce.parallel import Workers
+from reproduce.making import CONSOLE, Data, make, mnist
+from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job
 
 _TIMED_THREADS = (1, 2)
 
 
-def compare(
-    protocol: Protocol,
-    seeds: Sequence[int],
-    *,
-    threads: int,
-    workers: Workers,
-    output: Path,
-    figures: Path,
-    data_dir: Path | None,
-    console: Console,
-) -> tuple[int, str]:
-    """Makes the missing measurements of the estimators, writes the report and returns it.
+def compare(options: Making) -> int:
+    """Makes the missing measurements of the estimators, writes the report and prints it.
 
     Args:
-        protocol: What is measured and trained.
-        seeds: Of the trainings.
-        threads: Threads per run.
-        workers: Who makes the runs.
-        output: Folder of the records and the report.
-        figures: Folder of the figure.
-        data_dir: Folder of the prepared MNIST; `None`: the default.
-        console: Where progress goes.
+        options: Those of `reproduce all`.
 
     Returns:
-        The exit code, and the report.
+        The exit code.
     """
-    data = partial(mnist, data_dir)
-    code = make(partial(jobs, protocol, seeds, data_dir), threads, workers, output, console, data)
+    chosen = QUICK if options.quick else PROTOCOL
+    data = partial(mnist, options.folder)
+    planned = partial(jobs, chosen, options.chosen, data)
+    code = make(Plan(planned, options.threads, options.output, data), options.workers)
     for count in _TIMED_THREADS:
         # A process of its own, as threads are set once, and alone: others would take its time.
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:
-            timed = alone.submit(_time, protocol.turns, count, output, data_dir)
-            code = max(code, timed.result())
-    store = Store(output, warn=console.print)
-    text, written = report.render(store, protocol, seeds, output, figures)
+            timed = Plan(partial(costs.jobs, chosen.turns, data), count, options.output, data)
+            code = max(code, alone.submit(make, timed, Workers()).result())
+    store = Store(options.output, warn=CONSOLE.print)
+    text, written = report.render(store, chosen, options.chosen, options.output, options.figures)
     for path in written:
-        console.print(f"wrote {path}")
-    return code, text
-
-
-def _time(turns: int, threads: int, output: Path, data_dir: Path | None) -> int:
-    data = partial(mnist, data_dir)
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    return make(partial(costs.jobs, turns, data), threads, Workers(), output, console, data)
+        CONSOLE.print(f"wrote {path}")
+    print(text, end="")
+    return code
 
 
 def jobs(
-    protocol: Protocol, seeds: Sequence[int], data_dir: Path | None, execution: Mapping[str, Any]
+    protocol: Protocol, seeds: Sequence[int], data: Data, execution: Mapping[str, Any]
 ) -> list[Job]:
     """Returns the runs of the comparison of estimators."""
-    data = partial(mnist, data_dir)
     return [
         *accuracy.jobs(protocol.accuracy, data, execution),
         *landscapes.jobs(protocol.bias, execution),

@@ -11,9 +11,10 @@ from examples.map.data import Mnists
 from examples.map.jobs import FINAL, TUNING, Costs, Plan, chosen, final_jobs, tuned, tuning_jobs
 from examples.map.protocol import PROTOCOL
 from reproduce import environment, tidy
-from reproduce.making import JobsOf, mnist
 from reproduce.making import make as make_runs
-from reproduce.parallel import Workers
+from reproduce.making import mnist
+from reproduce.parallel import JobsOf, Workers
+from reproduce.parallel import Plan as Runs
 from reproduce.records import Store
 from reproduce.tidy import Tables
 
@@ -59,18 +60,18 @@ def make(plan: Plan, where: Where, processes: int, threads: int, console: Consol
     code = 0
     for task in plan.tasks:
         try:
-            code |= _make(replace(plan, tasks=(task,)), store, processes, threads, console)
+            code |= _make(replace(plan, tasks=(task,)), store, processes, threads)
         finally:
             publish(store, where.tables)
     return code
 
 
-def _make(plan: Plan, store: Store, processes: int, threads: int, console: Console) -> int:
+def _make(plan: Plan, store: Store, processes: int, threads: int) -> int:
     """Makes the trials, then the runs of what they choose."""
 
     def made(jobs_of: JobsOf) -> int:
-        data, workers = partial(mnist, plan.data_dir), Workers(processes)
-        return make_runs(jobs_of, threads, workers, store.folder, console, data)
+        runs = Runs(jobs_of, threads, store.folder, partial(mnist, plan.data_dir))
+        return make_runs(runs, Workers(processes))
 
     code = made(partial(tuning_jobs, plan))
     settings = chosen(tuned(plan, store.scan(TUNING)))

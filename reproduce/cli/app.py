@@ -5,7 +5,6 @@ from importlib.metadata import version
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 
 from reproduce import checks, readings
 from reproduce.arguments import integers_only, several, single
@@ -20,7 +19,6 @@ from reproduce.cli.options import (
     Output,
     Threads,
     TrainingOptions,
-    check,
     usage_errors,
 )
 from reproduce.protocols import QUICK_TABLE1, TABLE1, Comparison, Panels
@@ -77,12 +75,11 @@ def table1(
         reading: See `readings.explained`.
         options: Shared with other commands.
     """
-    check(options)
     with usage_errors():
         asked, whole = (
             _comparison(options.quick, rows, updates, samples, reading) for rows in (methods, None)
         )
-    return _train("table1", asked, options, whole)
+    return _train("table1", options, asked, whole)
 
 
 @app.command(name="readings")
@@ -97,35 +94,26 @@ def screen(
         settings: Which of the settings to run, by the names that the table has. [default: all]
         options: Shared with other commands.
     """
-    check(options)
     from reproduce.experiments import readings as experiment
 
     whole = experiment.QUICK if options.quick else experiment.PROTOCOL
     with usage_errors():
         asked = whole if settings is None else whole.with_panels(tuple(settings))
-    return _train("readings", asked, options, whole)
+    return _train("readings", options, asked, whole)
 
 
 def _training_command(name: str) -> Callable[..., int]:
     def command(*, options: TrainingOptions = TrainingOptions()) -> int:
-        check(options)
-        return _train(name, None, options)
+        return _train(name, options)
 
     return command
 
 
 def _illustration_command(name: str) -> Callable[..., int]:
     def command(*, threads: Threads = Threads(), drawing: Drawing = Drawing()) -> int:
-        check(threads)
-        from reproduce import commands
+        from reproduce.cli import commands
 
-        return commands.make_illustration(
-            name,
-            threads=threads.threads,
-            output=drawing.output,
-            figures=drawing.figures,
-            console=_console(),
-        )
+        return commands.make_illustration(name, threads, drawing)
 
     return command
 
@@ -152,16 +140,9 @@ def table2(
         where: Shared with other commands.
         data: Shared with other commands.
     """
-    check(threads)
-    from reproduce import commands
-    from reproduce.experiments import table2 as experiment
+    from reproduce.cli import commands
 
-    timing = experiment.QUICK if quick else experiment.PROTOCOL
-    code, text = commands.time_updates(
-        timing, threads.threads, where.output, data.folder, _console()
-    )
-    print(text, end="")
-    return code
+    return commands.time_updates(quick, threads, where, data)
 
 
 @app.command
@@ -171,21 +152,9 @@ def theory(*, options: Measuring = Measuring()) -> int:
     Args:
         options: Shared with other commands.
     """
-    check(options)
-    from reproduce import commands
-    from reproduce.theory.protocol import QUICK_THEORY, THEORY
+    from reproduce.cli import commands
 
-    measured = QUICK_THEORY if options.quick else THEORY
-    code, text = commands.measure_theory(
-        measured,
-        options.chosen,
-        threads=options.threads,
-        workers=options.workers,
-        output=options.output,
-        console=_console(),
-    )
-    print(text, end="")
-    return code
+    return commands.measure_theory(options)
 
 
 @app.command(name="all")
@@ -195,19 +164,9 @@ def everything(*, options: Making = Making()) -> int:
     Args:
         options: Shared with other commands.
     """
-    check(options)
-    from reproduce import commands
+    from reproduce.cli import commands
 
-    return commands.make_all(
-        options.chosen,
-        options.quick,
-        threads=options.threads,
-        workers=options.workers,
-        output=options.output,
-        figures=options.figures,
-        data_dir=options.folder,
-        console=_console(),
-    )
+    return commands.make_all(options)
 
 
 @app.command
@@ -217,9 +176,9 @@ def figures(*, drawing: Drawing = Drawing()) -> int:
     Args:
         drawing: Shared with other commands.
     """
-    from reproduce import commands
+    from reproduce.cli import commands
 
-    return commands.draw_figures(drawing.output, drawing.figures, _console())
+    return commands.draw_figures(drawing)
 
 
 @app.command
@@ -229,10 +188,9 @@ def report(*, drawing: Drawing = Drawing()) -> int:
     Args:
         drawing: Shared with other commands.
     """
-    from reproduce import commands
+    from reproduce.cli import commands
 
-    print(commands.report(drawing.output, drawing.figures, _console()), end="")
-    return 0
+    return commands.report(drawing)
 
 
 @app.command
@@ -246,14 +204,11 @@ def verify(
         how: Shared with other commands.
         data: Shared with other commands.
     """
-    check(how)
     with usage_errors():
         checks.share(share)
-    from reproduce import commands
+    from reproduce.cli import commands
 
-    code, text = commands.verify(share, how.threads, how.workers, data.folder, _console())
-    print(text, end="")
-    return code
+    return commands.verify(share, how, data)
 
 
 @app.command
@@ -263,44 +218,29 @@ def reference(*, options: Copying = Copying()) -> int:
     Args:
         options: Shared with other commands.
     """
-    check(options)
-    from reproduce import commands
+    from reproduce.cli import commands
 
-    return commands.update_reference(options.chosen, options.threads, options.output, _console())
+    return commands.update_reference(options)
 
 
 def _train(
     name: str,
-    protocol: Comparison | Panels | None,
     options: TrainingOptions,
+    protocol: Comparison | Panels | None = None,
     whole: Comparison | Panels | None = None,
 ) -> int:
     """Makes an experiment's runs and prints its table; `None`: its own protocol.
 
     The table has what else was recorded of the `whole` too: a part does not replace it.
     """
-    from reproduce import commands, making
+    from reproduce.cli import commands
+    from reproduce.experiments.registry import NAMED
 
-    console, experiment = _console(), making.named(name)
+    experiment = NAMED[name]
     if protocol is None:
         protocol = experiment.QUICK if options.quick else experiment.PROTOCOL
-    chosen = (experiment, protocol, options.chosen, options.sampled)
-    code = commands.train(
-        *chosen,
-        threads=options.threads,
-        workers=options.workers,
-        output=options.output,
-        data_dir=options.folder,
-        console=console,
-    )
-    text = commands.show(
-        *chosen,
-        whole=whole or protocol,
-        output=options.output,
-        figures=options.figures,
-        console=console,
-    )
-    print(text, end="")
+    code = commands.train(experiment, protocol, options)
+    commands.show(experiment, protocol, whole or protocol, options)
     return code
 
 
@@ -315,7 +255,3 @@ def _comparison(
     if methods is not None:
         comparison = comparison.with_methods(tuple(methods))
     return comparison if reading is None else readings.choose(comparison, readings.parse(reading))
-
-
-def _console() -> Console:
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

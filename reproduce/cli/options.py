@@ -25,9 +25,28 @@ DEFAULT_SHARE = 0.003
 SPELLED_SUBSPACES = {spelled(value): value for value in SUBSPACES}
 
 
+_RULES: dict[str, Callable[[Any], None]] = {
+    "chosen": checks.seeds,
+    "threads": lambda value: checks.positive_integer("threads", value),
+    "jobs": lambda value: checks.positive_integer("jobs", value),
+    "scheduler": checks.scheduler,
+    "subspace": lambda value: checks.one_of("subspace", value, SPELLED_SUBSPACES),
+}
+
+
+class Options:
+    """Options whose values are held to their rules."""
+
+    def __post_init__(self) -> None:
+        with usage_errors():
+            for name, rule in _RULES.items():
+                if hasattr(self, name):
+                    rule(getattr(self, name))
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Output:
+class Output(Options):
     """Where numbers go.
 
     Args:
@@ -58,7 +77,7 @@ class Drawing(Output):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Threads:
+class Threads(Options):
     """How a run executes.
 
     Args:
@@ -105,7 +124,7 @@ class Machines(Jobs):
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Data:
+class Data(Options):
     """Where the images are.
 
     Args:
@@ -124,7 +143,7 @@ class Data:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Seeds:
+class Seeds(Options):
     """What is run.
 
     Args:
@@ -189,24 +208,6 @@ class TrainingOptions(Making):
     def sampled(self) -> str | bool:
         """The optimizers' own argument."""
         return SPELLED_SUBSPACES[self.subspace]
-
-
-_RULES: dict[str, Callable[[Any], None]] = {
-    "chosen": checks.seeds,
-    "threads": lambda value: checks.positive_integer("threads", value),
-    "jobs": lambda value: checks.positive_integer("jobs", value),
-    "scheduler": checks.scheduler,
-    "subspace": lambda value: checks.one_of("subspace", value, SPELLED_SUBSPACES),
-}
-
-
-def check(*options: object) -> None:
-    """Raises `UsageError` if a shared option breaks its rule."""
-    with usage_errors():
-        for each in options:
-            for name, rule in _RULES.items():
-                if hasattr(each, name):
-                    rule(getattr(each, name))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Record, Run
 from reproduce.runner import Job
+from reproduce.summary import runs_of
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -106,16 +107,7 @@ def recorded(
         protocol: Methods on training set-ups.
         subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
     """
-    runs = [one.run for one in records]
-    there = [
-        (run.seed, run.settings)
-        for run in runs
-        if run.configuration["execution"]["subspace"] == subspace
-    ]
-    wanted = {case: case.configuration() for case in cases_of(protocol)}
-    found = {
-        case: {seed for seed, settings in there if settings == own} for case, own in wanted.items()
-    }
+    found = {case: set(runs_of(records, case, subspace)) for case in cases_of(protocol)}
     return {case: seeds for case, seeds in found.items() if seeds}
 
 

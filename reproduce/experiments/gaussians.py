@@ -1,14 +1,11 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
-import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import gaussians as figure
-from reproduce.records import Record
 
 if TYPE_CHECKING:
     from reproduce.landscapes.functions import Array
@@ -32,6 +29,7 @@ class Approximation:
         points: Points of each curve.
     """
 
+    draw = staticmethod(figure.draw)
     EXPERIMENT: ClassVar[str] = "gaussians"
 
     steepness: float = 2.2
@@ -41,13 +39,7 @@ class Approximation:
     points: int = 241
 
     def __post_init__(self) -> None:
-        for name in ("steepness", "tau", "half_width"):
-            checks.positive_number(name, getattr(self, name))
-        checks.positive_integer("points", self.points)
-
-    def configuration(self) -> dict[str, Any]:
-        """Returns the fields as JSON types."""
-        return dataclasses.asdict(self)
+        checks.numbers(self, but=("x",))
 
     def compute(self) -> dict[str, Any]:
         """Returns q, its best Gaussians by exact steps of Algorithms 1 and 2, and divergences."""
@@ -88,7 +80,3 @@ class Approximation:
                 "minimisers": [minimum(m, landscape.kl_mode_seeking) for m in modes],
             },
         }
-
-    def draw(self, record: Record, stem: Path) -> list[Path]:
-        """Draws Figure 3."""
-        return figure.draw(record, stem)

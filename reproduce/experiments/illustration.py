@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from reproduce.protocols.settings import settings
 from reproduce.records import Record, Run
 from reproduce.runner import Job, Outcome, Report
 
@@ -23,9 +24,6 @@ class Illustration(Protocol):
 
     EXPERIMENT: ClassVar[str]
 
-    def configuration(self) -> dict[str, Any]:
-        """Returns every setting as JSON types."""
-
     def compute(self) -> dict[str, Any]:
         """Returns the record's result."""
 
@@ -42,9 +40,7 @@ def jobs(shown: Mapping[str, Illustration], execution: Mapping[str, Any]) -> lis
     """
     return [
         Job(
-            run=Run(
-                one.EXPERIMENT, name, _SEED, one.configuration() | {"execution": dict(execution)}
-            ),
+            run=Run(one.EXPERIMENT, name, _SEED, settings(one) | {"execution": dict(execution)}),
             steps=1,
             execute=partial(_run, one),
         )
@@ -54,8 +50,8 @@ def jobs(shown: Mapping[str, Illustration], execution: Mapping[str, Any]) -> lis
 
 def recorded(records: Sequence[Record], name: str, shown: Illustration) -> Record | None:
     """Returns the figure's record among any of its experiment, None if there is none."""
-    settings = shown.configuration()
-    return next((r for r in records if (r.run.case, r.run.settings) == (name, settings)), None)
+    own = settings(shown)
+    return next((r for r in records if (r.run.case, r.run.settings) == (name, own)), None)
 
 
 def render(records: Sequence[Record], name: str, shown: Illustration, folder: Path) -> list[Path]:

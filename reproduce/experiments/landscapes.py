@@ -1,15 +1,12 @@
 """Figures 1 and 2: a loss on R^2 beside its local entropy, and beside its heat regularization."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import landscapes as figure
-from reproduce.records import Record
 
 if TYPE_CHECKING:
     from reproduce.landscapes.functions import Array
@@ -35,6 +32,7 @@ class LandscapeFigure:
         cut: Ends of the segment along which the functions are also drawn as curves.
     """
 
+    draw = staticmethod(figure.draw)
     EXPERIMENT: ClassVar[str] = "landscapes"
 
     function: str
@@ -46,13 +44,7 @@ class LandscapeFigure:
 
     def __post_init__(self) -> None:
         checks.one_of("regularization", self.regularization, figure.SYMBOLS)
-        checks.positive_number("tau", self.tau)
-        checks.positive_number("half_width", self.half_width)
-        checks.positive_integer("points", self.points)
-
-    def configuration(self) -> dict[str, Any]:
-        """Returns the fields as JSON types."""
-        return dataclasses.asdict(self) | {"cut": [list(end) for end in self.cut]}
+        checks.numbers(self)
 
     def compute(self) -> dict[str, Any]:
         """Returns the functions on the grid and along the cut, and their minima.
@@ -88,10 +80,6 @@ class LandscapeFigure:
             },
             "witness_error": _witness_error(self, functions),
         }
-
-    def draw(self, record: Record, stem: Path) -> list[Path]:
-        """Draws Figure 1 or 2."""
-        return figure.draw(record, stem)
 
 
 FIGURES: Mapping[str, LandscapeFigure] = {

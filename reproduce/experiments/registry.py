@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reproduce.experiments import figure5, landscapes, section61, table1
+from reproduce.experiments import figure5, landscapes, readings, section61, table1
 from reproduce.experiments.base import Experiment
 from reproduce.experiments.gaussians import Approximation
 from reproduce.experiments.illustration import Illustration
@@ -17,6 +17,9 @@ TRAINING: tuple[Experiment[Any], ...] = (
     FIGURE7,
     FIGURE8,
 )
+
+NAMED: Mapping[str, Experiment[Any]] = {one.NAME: one for one in (*TRAINING, readings)}
+"""By name; the readings are no part of the paper."""
 
 ILLUSTRATIONS: Mapping[str, Illustration] = {**landscapes.FIGURES, "figure3": Approximation()}
 """Figures 1 to 3."""

@@ -13,7 +13,7 @@ from reproduce import checks, paper, tables
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
 from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
-from reproduce.summary import ROW_TITLES, TITLES, counted, spread
+from reproduce.summary import ROW_TITLES, TITLES, environment, spread
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -138,7 +138,8 @@ def render(store: Archive, timing: Timing, output: Path) -> tuple[str, list[Path
     """
     lines = rows(store, timing)
     found = _records(store, timing)
-    ran_on = sorted({_environment(one) for records in found.values() for one in records.values()})
+    timed = [one for records in found.values() for one in records.values()]
+    ran_on = sorted({environment(one, is_sampling_told=False) for one in timed})
     suffix = "" if timing == PROTOCOL else "-quick" if timing == QUICK else "-other"
     text = _markdown(lines, ran_on, is_full=timing == PROTOCOL)
     return text, tables.write(text, _frame(lines, ran_on), output / f"table2{suffix}")
@@ -186,15 +187,6 @@ def _row(name: str, records: Mapping[int, Record], store: Archive) -> TimedRow:
         {one: timed["median_update_seconds"] for one, timed in measured.items()},
         first.get("first_update_seconds"),
         max(first.get("updates", 0) - 1, 0),
-    )
-
-
-def _environment(record: Record) -> str:
-    execution, versions = record.run.configuration["execution"], record.environment
-    return (
-        f"{counted(execution['threads'], 'thread')} on {versions['processor']} "
-        f"({execution['device']}), "
-        f"TensorFlow {versions['tensorflow']}, Keras {versions['keras']}"
     )
 
 

@@ -1,16 +1,17 @@
 """The theorems as numbers: a table with one row per statement of Sections 2-5."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reproduce import tables
+from reproduce.protocols.settings import settings
 from reproduce.records import Record, Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.theory import table
-from reproduce.theory.protocol import KERNELS, QUICK_THEORY, THEORY, Theory, configuration
+from reproduce.theory.protocol import KERNELS, QUICK_THEORY, THEORY, Theory
 
 NAME = "theory"
 
@@ -28,27 +29,26 @@ def jobs(theory: Theory, seeds: Sequence[int], execution: Mapping[str, Any]) -> 
         seeds: Of the estimators' noise.
         execution: How this process executes: part of each run's configuration.
     """
-    cases = cases_of(theory)
     return [
         Job(
-            run=Run(NAME, name, seed, settings | {"execution": dict(execution)}),
+            run=Run(NAME, name, seed, own | {"execution": dict(execution)}),
             steps=1,
             execute=partial(run, theory, name, seed),
         )
-        for name, settings in cases.items()
+        for name, own in cases_of(theory).items()
         for seed in (seeds if is_random(name) else (_EXACT_SEED,))
     ]
 
 
 def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
     """Returns each case's configuration; a case is named `part` or `part.function[.kernel]`."""
-    sites = {site.function: configuration(site) for site in theory.sites}
+    sites = {site.function: settings(site) for site in theory.sites}
     exact = {
-        f"{name}.{function}": settings
+        f"{name}.{function}": own
         for name in ("identities", "algorithm1", "algorithm2")
-        for function, settings in sites.items()
+        for function, own in sites.items()
     }
-    estimation = configuration(theory.estimation)
+    estimation = settings(theory.estimation)
     starts = estimation.pop("starts")
     estimated = {
         f"estimated.{function}.{kernel}": estimation | {"starts": starts[function]}
@@ -58,7 +58,7 @@ def cases_of(theory: Theory) -> dict[str, dict[str, Any]]:
     rest = {
         "readings": {},
         "growing-steps": {"steps": _GROWING_STEPS},
-        "minibatches": configuration(theory.minibatches),
+        "minibatches": settings(theory.minibatches),
     }
     return exact | rest | estimated
 
@@ -79,10 +79,31 @@ def run(theory: Theory, case: str, seed: int, report: Report) -> Outcome:
     Returns:
         The record's result, with the measured numbers by name under `measures`, and no timings.
     """
-    _, _, detail = case.partition(".")
-    measures = _PARTS[part(case)](theory, detail, seed)
+    measures = _measured(theory, case, seed)
     report(1)
     return {"status": "completed", "measures": measures}, {}
+
+
+def _measured(theory: Theory, case: str, seed: int) -> Mapping[str, Any]:
+    # These load TensorFlow, which rendering does without.
+    from reproduce.theory import descent, identities, kernels, minibatches, readings
+
+    sites = {site.function: site for site in theory.sites}
+    match case.split("."):
+        case ["identities", function]:
+            return identities.measure(sites[function])
+        case ["algorithm1", function]:
+            return descent.measure(sites[function], "local_entropy")
+        case ["algorithm2", function]:
+            return descent.measure(sites[function], "heat")
+        case ["estimated", function, kernel]:
+            return kernels.measure(theory.estimation, function, kernel, seed)
+        case ["readings"]:
+            return readings.measure()
+        case ["growing-steps"]:
+            return kernels.growing_steps(_GROWING_STEPS)
+        case _:
+            return minibatches.measure(theory.minibatches, seed)
 
 
 def render(
@@ -141,64 +162,3 @@ def _with_order(step_sizes: Sequence[float], measures: Mapping[str, Any]) -> dic
     (fine, small), (coarse, large) = pairs
     slope = math.log(large / small) / math.log(coarse / fine)
     return {**measures, "chain_fresh_order": [abs(slope)]}
-
-
-# The parts load TensorFlow, so that each is imported when it runs: rendering needs none of them.
-
-
-def _identities(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import identities
-
-    return identities.measure(_site(theory, function))
-
-
-def _algorithm1(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import descent
-
-    return descent.measure(_site(theory, function), "local_entropy")
-
-
-def _algorithm2(theory: Theory, function: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import descent
-
-    return descent.measure(_site(theory, function), "heat")
-
-
-def _readings(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import readings
-
-    return readings.measure()
-
-
-def _growing_steps(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import kernels
-
-    return kernels.growing_steps(_GROWING_STEPS)
-
-
-def _estimated(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import kernels
-
-    function, _, kernel = detail.partition(".")
-    return kernels.measure(theory.estimation, function, kernel, seed)
-
-
-def _minibatches(theory: Theory, detail: str, seed: int) -> Mapping[str, Any]:
-    from reproduce.theory import minibatches
-
-    return minibatches.measure(theory.minibatches, seed)
-
-
-def _site(theory: Theory, function: str) -> Any:
-    return next(site for site in theory.sites if site.function == function)
-
-
-_PARTS: Mapping[str, Callable[[Theory, str, int], Mapping[str, Any]]] = {
-    "identities": _identities,
-    "algorithm1": _algorithm1,
-    "algorithm2": _algorithm2,
-    "readings": _readings,
-    "growing-steps": _growing_steps,
-    "estimated": _estimated,
-    "minibatches": _minibatches,
-}

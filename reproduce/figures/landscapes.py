@@ -58,14 +58,14 @@ def draw(record: Record, stem: Path) -> list[Path]:
     """
     settings, result = record.run.configuration, record.result
     shown = ("f", settings["regularization"])
-    maps = {each: np.array(result["maps"][each]) for each in shown}
+    maps = np.array([result["maps"][each] for each in shown])
     figure = style.new_figure(width=5.5, height=5.6)
     with style.settings():
         panels = figure.subplot_mosaic([["f", "map"], ["cut", "cut"]], height_ratios=(1.35, 1))
-        limits = _limits(maps)
-        for key, each in zip(("f", "map"), shown, strict=True):
-            image = _map(panels[key], result, maps[each], limits)
-            panels[key].set_title(_title(key, each), fontsize=9)
+        limits = float(maps.min()), float(maps.max())
+        for letter, key, each, values in zip("ab", ("f", "map"), shown, maps, strict=True):
+            image = _map(panels[key], result, values, limits)
+            panels[key].set_title(f"({letter}) {_NAMES[each]}", fontsize=9)
             _mark(panels[key], result["minima"], each)
             _trace(panels[key], settings["cut"])
         panels["map"].set_ylabel("")
@@ -76,13 +76,6 @@ def draw(record: Record, stem: Path) -> list[Path]:
         handles += panels["cut"].get_legend_handles_labels()[0]
         figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     return style.save(figure, stem, _plotted(result, shown))
-
-
-def _limits(maps: Mapping[str, Any]) -> tuple[float, float]:
-    """The colours' range, the same in both maps."""
-    return min(float(each.min()) for each in maps.values()), max(
-        float(each.max()) for each in maps.values()
-    )
 
 
 def _map(
@@ -105,10 +98,6 @@ def _map(
     axes.set_xlabel("$x_1$")
     axes.set_ylabel("$x_2$")
     return image
-
-
-def _title(key: str, name: str) -> str:
-    return f"({'a' if key == 'f' else 'b'}) {_NAMES[name]}"
 
 
 def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:

@@ -114,25 +114,12 @@ def _well(v: Any, xp: Any, centre: tuple[float, float], depth: float, width: flo
     return depth * xp.exp(-square / (2.0 * width**2))
 
 
-_ONE_DIMENSIONAL: tuple[Formula, ...] = (
-    quadratic,
-    double_well,
-    symmetric_double_well,
-    multimodal,
-    plateau,
-    slope,
-    pinhole,
-)
-_TWO_DIMENSIONAL: tuple[Formula, ...] = (bent_valley, egg_box, sharp_and_wide, textured)
-
-
-def _named(formulas: tuple[Formula, ...], dimension: int) -> dict[str, Function]:
-    names = (formula.__name__ for formula in formulas)
-    return {
-        name: Function(name, dimension, formula)
-        for name, formula in zip(names, formulas, strict=True)
-    }
-
-
-FUNCTIONS: dict[str, Function] = _named(_ONE_DIMENSIONAL, 1) | _named(_TWO_DIMENSIONAL, 2)
+FUNCTIONS: dict[str, Function] = {
+    formula.__name__: Function(formula.__name__, dimension, formula)
+    for dimension, formulas in (
+        (1, (quadratic, double_well, symmetric_double_well, multimodal, plateau, slope, pinhole)),
+        (2, (bent_valley, egg_box, sharp_and_wide, textured)),
+    )
+    for formula in formulas
+}
 """Every function by its name."""

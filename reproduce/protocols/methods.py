@@ -23,6 +23,9 @@ class Method:
     NAME: ClassVar[str]
     """Table 1's name of the method."""
 
+    def __post_init__(self) -> None:
+        checks.numbers(self)
+
     @property
     def row(self) -> str:
         """Table 1's name of the row: the method's, or that of the variant whose reading it has."""
@@ -33,9 +36,9 @@ class Method:
         return self.NAME
 
     def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of samples per weight update."""
-        del samples
-        return self
+        """Returns this method at another number of samples per weight update, if it has one."""
+        changes: dict[str, Any] = {"samples": samples} if hasattr(self, "samples") else {}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,6 @@ class GradientDescent(Method):
     NAME: ClassVar[str] = "sgd"
 
     learning_rate: float = 0.01  # Section 6.2; caption of Figure 4
-
-    def __post_init__(self) -> None:
-        checks.positive_number("learning_rate", self.learning_rate)
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,6 @@ class LocalEntropyByImportanceSampling(Method):
     tau: float = 0.01  # Section 6.2; caption of Figure 4
     samples: int = 1000  # Section 6.2
     loss_multiplier: float = 1.0  # equation (1), Algorithm 4 (R2)
-
-    def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
-        checks.positive_integer("samples", self.samples)
-        checks.positive_number("loss_multiplier", self.loss_multiplier)
-
-    def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of draws."""
-        return replace(self, samples=samples)
 
 
 @dataclass(frozen=True)
@@ -108,17 +99,10 @@ class LocalEntropyBySGLD(Method):
     tau1: float = 0.0  # Section 6.2: constant; scoped in Section 6.5.1
 
     def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
+        checks.numbers(self, but=("tau1",))
         checks.decay("tau1", self.tau1)
         checks.integer_of_at_least("samples", self.samples, 2)
-        checks.positive_number("offset", self.offset)
         checks.one_of("noise", self.noise, NOISES)
-        checks.boolean("persistent", self.persistent)
-        checks.boolean("restart", self.restart)
-
-    def with_samples(self, samples: int) -> Self:
-        """Returns this method at another number of states."""
-        return replace(self, samples=samples)
 
 
 @dataclass(frozen=True)
@@ -144,12 +128,8 @@ class HeatRegularizationByRobbinsMonro(Method):
     growing: bool = False  # against Section 5.2, which Robbins and Monro's theorem excludes (R5)
 
     def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
-        checks.positive_integer("steps", self.steps)
-        checks.positive_integer("samples", self.samples)
-        checks.positive_number("c", self.c)
+        checks.numbers(self)
         checks.robbins_monro_exponent("alpha", self.alpha)
-        checks.boolean("growing", self.growing)
 
     def with_samples(self, samples: int) -> Self:
         """Returns this method at the M = J that are to 30 as sqrt(samples) to sqrt(1000).
@@ -177,8 +157,7 @@ class LocalEntropyByGradients(Method):
     learning_rate: float | None = None
 
     def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
-        checks.positive_integer("samples", self.samples)
+        checks.numbers(self)
         if self.learning_rate is not None:
             checks.positive_number("learning_rate", self.learning_rate)
 
@@ -199,11 +178,6 @@ class LocalEntropyByControlledSGLD(Method):
     samples: int = 300
     step: float = 0.2
 
-    def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
-        checks.positive_integer("samples", self.samples)
-        checks.positive_number("step", self.step)
-
 
 @dataclass(frozen=True)
 class HeatRegularizationSolved(Method):
@@ -222,9 +196,3 @@ class HeatRegularizationSolved(Method):
     steps: int = 100
     samples: int = 100
     tolerance: float = 0.1
-
-    def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
-        checks.positive_integer("steps", self.steps)
-        checks.positive_integer("samples", self.samples)
-        checks.positive_number("tolerance", self.tolerance)

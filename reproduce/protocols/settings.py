@@ -1,6 +1,7 @@
 """The fields of a set-up as records keep them."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 _ADDED = "added"
@@ -18,5 +19,12 @@ def settings(part: Any) -> dict[str, Any]:
         for field in dataclasses.fields(part)
         if not (_ADDED in field.metadata and getattr(part, field.name) == field.default)
     ]
-    values = {name: getattr(part, name) for name in kept}
-    return {n: list(one) if isinstance(one, tuple) else one for n, one in values.items()}
+    return {name: _plain(getattr(part, name)) for name in kept}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return value

@@ -63,11 +63,9 @@ class Training:
         checks.one_of("activation", self.activation, ACTIVATIONS)
         checks.one_of("sampling", self.sampling, SAMPLINGS)
         checks.one_of("pixels", self.pixels, PIXELS)
-        for name in ("batch_size", "updates", "test_images", "evaluate_every"):
-            checks.positive_integer(name, getattr(self, name))
+        checks.numbers(self, but=("sgd_updates",))
         checks.integer_of_at_least("sgd_updates", self.sgd_updates, 0)
         checks.at_most("updates", self.total_updates, MOST_UPDATES)
-        checks.positive_number("sgd_learning_rate", self.sgd_learning_rate)
         checks.distinct("tabulated", self.tabulated)
         for update in self.tabulated:
             checks.positive_integer("tabulated", update)

@@ -3,7 +3,6 @@
 import base64
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -91,7 +90,7 @@ def _filled(template: str, context: Mapping[str, Any]) -> str:
 
 def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
     """The figures there are, by name, as text that a page can hold."""
-    paths = {name: figures / f"{name}.png" for topic in shown for name in topic.figures}
+    paths = {name: figures / f"{name}.png" for one in shown for name in one.topic.figures}
     return {
         name: base64.b64encode(path.read_bytes()).decode()
         for name, path in paths.items()
@@ -99,33 +98,17 @@ def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a row of Table 1 costs, beyond the paper: accuracy against seconds.
-
-    Args:
-        title: The row and its kernels.
-        seconds: Per weight update.
-        accuracy: After 500 weight updates.
-        total: Seconds of those.
-    """
-
-    title: str
-    seconds: float
-    accuracy: float
-    total: float
-
-
-def _costs(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[Cost]:
+def _costs(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[list[str]]:
+    """What a row of Table 1 costs: accuracy against seconds, per weight update and of all."""
     updates = TABLE1.training.updates
     ends = {row.name: row.at(updates) for row in summarise(records, TABLE1, None)}
     return [
-        Cost(
+        [
             f"{TITLES[row.method]}, {'-' if row.method == 'sgd' else row.kernels}",
-            row.seconds,
-            mean(ends[row.method]),
-            updates * row.seconds,
-        )
+            f"{mean(ends[row.method]):.3f}",
+            f"{row.seconds:.4f}",
+            f"{updates * row.seconds:.1f}",
+        ]
         for row in _timed(stores)
         if row.seconds is not None and ends.get(row.method)
     ]

@@ -5,42 +5,14 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from reproduce.claims import TOPICS
+from reproduce.claims import TOPICS, Topic
 from reproduce.claims.claim import FAILS, MISSING, VERDICTS, Finding
-from reproduce.claims.parts import AnyPart, Fact, Part, Prediction, half_width
+from reproduce.claims.parts import AnyPart, Fact, Part, Prediction
 
 PENDING = "pending"
 """The verdict of a claim whose fresh seeds are not all there."""
 
 SHOWN = (*VERDICTS[:-1], PENDING)
-
-COMMANDS = {
-    1: "make theory",
-    2: "make table1",
-    3: "make table1",
-    4: "make table1",
-    5: "make table2",
-    6: "make figure5",
-    7: "make figure6",
-    8: "make figure7, make readings",
-    9: "make figure8",
-    10: "make section61",
-    11: "make table1",
-    12: "make theory",
-    13: "make table1",
-    14: "make table1",
-}
-"""What makes the records of each topic."""
-
-FIGURES = {
-    1: ("figure1", "figure2", "figure3"),
-    2: ("figure4",),
-    6: ("figure5",),
-    7: ("figure6",),
-    8: ("figure7",),
-    9: ("figure8",),
-}
-"""What shows each topic, once each."""
 
 _WIDTH = 220.0
 _MARGIN = 0.08
@@ -112,17 +84,13 @@ class TopicView:
 
     Args:
         number: As the project counts them.
-        title: What they are about.
-        command: What makes their records.
-        figures: The stems of the files that show them.
+        topic: What they are about.
         claims: The claims.
         counts: How many came to each verdict of `SHOWN`, and how many pending ones so far.
     """
 
     number: int
-    title: str
-    command: str
-    figures: Sequence[str]
+    topic: Topic
     claims: Sequence[ClaimView]
     counts: Sequence[tuple[int, int]]
 
@@ -143,14 +111,8 @@ def topics(findings: Sequence[Finding], run: Container[str]) -> list[TopicView]:
 def _topic(number: int, claims: Sequence[ClaimView]) -> TopicView:
     counts = Counter(one.verdict for one in claims)
     so_far = Counter(one.so_far for one in claims)
-    return TopicView(
-        number,
-        TOPICS[number],
-        COMMANDS[number],
-        FIGURES.get(number, ()),
-        claims,
-        [(counts[verdict], so_far[verdict]) for verdict in SHOWN],
-    )
+    shown = [(counts[verdict], so_far[verdict]) for verdict in SHOWN]
+    return TopicView(number, TOPICS[number], claims, shown)
 
 
 def conclusion(shown: Sequence[TopicView]) -> list[str]:
@@ -230,7 +192,7 @@ def part_view(part: AnyPart, among: int) -> PartView:
     low, high = part.interval(max(among, 1))
     said = f"{part.value:.3f} [{low:.3f}, {high:.3f}]"
     if isinstance(part, Prediction):
-        said = f"ours {said}, half-width {half_width(part, among):.3f}; paper {part.published:g}"
+        said = f"ours {said}, half-width {(high - low) / 2:.3f}; paper {part.published:g}"
     return PartView(part.rule, said, _bar(part, low, high))
 
 

@@ -1,9 +1,7 @@
 """Where and how the theorems are measured; the paper states none of this."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from reproduce import checks
 
@@ -35,7 +33,7 @@ class Site:
         checks.distinct("starts", self.starts)
         for tau in self.taus:
             checks.positive_number("taus", tau)
-        checks.positive_integer("steps", self.steps)
+        checks.numbers(self)
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,10 @@ class Estimation:
     )
 
     def __post_init__(self) -> None:
-        checks.positive_number("tau", self.tau)
         checks.distinct("samples", self.samples)
         for number in self.samples:
             checks.positive_integer("samples", number)
-        checks.positive_integer("steps", self.steps)
-        checks.positive_integer("repetitions", self.repetitions)
+        checks.numbers(self)
 
 
 @dataclass(frozen=True)
@@ -107,10 +103,7 @@ class Minibatches:
                 "`targets` must be one for each of the `inputs`. Received: "
                 f"{len(self.targets)} targets for {len(self.inputs)} inputs"
             )
-        checks.positive_number("scale", self.scale)
-        checks.positive_number("tau", self.tau)
-        for name in ("batch_size", "samples", "repetitions"):
-            checks.positive_integer(name, getattr(self, name))
+        checks.numbers(self, but=("x",))
         if self.batch_size >= len(self.inputs):
             raise ValueError(
                 "`batch_size` must be smaller than the data set. Received: "
@@ -134,19 +127,6 @@ class Theory:
 
     def __post_init__(self) -> None:
         checks.distinct("sites", (site.function for site in self.sites))
-
-
-def configuration(part: Any) -> dict[str, Any]:
-    """Returns the fields of a protocol's part as JSON types."""
-    return {name: _plain(value) for name, value in dataclasses.asdict(part).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
 
 
 THEORY = Theory(

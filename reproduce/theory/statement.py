@@ -24,7 +24,6 @@ class Statement:
             or the smallest, which must be above it.
         bound: The bound.
         otherwise: The verdict where the bound is not kept.
-        verdict: The verdict where it is.
     """
 
     statement: str
@@ -33,7 +32,6 @@ class Statement:
     measure: str
     worst: Literal["largest", "smallest"]
     bound: float = ROUNDING
-    verdict: str = HOLDS
     otherwise: str = FAILS
 
     def number(self, values: Sequence[float]) -> float:
@@ -46,7 +44,7 @@ class Statement:
             return MISSING
         number = self.number(values)
         kept = number <= self.bound if self.worst == "largest" else number > self.bound
-        return self.verdict if kept else self.otherwise
+        return HOLDS if kept else self.otherwise
 
     @property
     def rule(self) -> str:

@@ -21,13 +21,10 @@ from reproduce.theory.statement import MISSING, Statement
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 """By case, one mapping of measures per seed."""
 
-THEOREMS_SECTION = "Theorems and derivations"
-MINIBATCHES_SECTION = "Minibatches (claim 12)"
-
 _SECTIONS: Mapping[str, Sequence[Statement]] = {
-    THEOREMS_SECTION: THEOREMS,
+    "Theorems and derivations": THEOREMS,
     "Where the text cannot hold as printed, and what does": READINGS,
-    MINIBATCHES_SECTION: MINIBATCHES,
+    "Minibatches (claim 12)": MINIBATCHES,
 }
 _ESTIMATED = "Monotone updates where the mean is estimated"
 

@@ -15,7 +15,7 @@ from unittest import mock
 from reproduce import environment, parallel, runner
 from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
-from reproduce.runner import Job, Outcome, Report, Summary
+from reproduce.runner import Job, Outcome, Report, Settled
 from tests.reproduce._invocation import Lines, job, say
 
 # Their process is killed in the middle: always, and the first time.
@@ -49,10 +49,10 @@ class Pids(Lines):
 
 
 def plan(folder: Path, seconds: float, seeds: Sequence[int]) -> Trivial:
-    return Trivial(_none, 1, folder, _nothing, seconds, tuple(seeds))
+    return Trivial(_none, 1, folder, seconds=seconds, seeds=tuple(seeds))
 
 
-def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Summary:
+def run(folder: Path, seconds: float, workers: Workers, seeds: Sequence[int]) -> Settled:
     planned = plan(folder, seconds, seeds)
     if workers == Workers():
         store = Store(folder, warn=print)
@@ -80,10 +80,6 @@ def _killed(seed: int, folder: Path) -> Job:
 
 def _none(execution: Any) -> list[Job]:
     return []
-
-
-def _nothing() -> None:
-    pass
 
 
 if __name__ == "__main__":

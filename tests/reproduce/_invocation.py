@@ -2,16 +2,15 @@
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from reproduce.records import Run, Store
-from reproduce.runner import Job, Outcome, Report, run_missing
+from reproduce.runner import Job, Outcome, Report, Watcher, run_missing
 
 FAILING_SEED = 13
 
 
-class Lines:
+class Lines(Watcher):
     """Prints what happens, a line each."""
 
     def reused(self, job: Job) -> None:
@@ -20,14 +19,8 @@ class Lines:
     def began(self, job: Job) -> None:
         say("began", job)
 
-    def advanced(self, job: Job, steps: int) -> None:
-        pass
-
     def ended(self, job: Job, outcome: str) -> None:
         say(outcome, job)
-
-    def waiting(self, jobs: Sequence[Job]) -> None:
-        pass
 
     def error(self, text: str) -> None:
         print(text, file=sys.stderr)

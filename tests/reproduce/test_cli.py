@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from reproduce import checks, cli, commands, readings
+from reproduce import checks, cli, readings
+from reproduce.cli import commands
+from reproduce.cli.options import TrainingOptions
 from reproduce.data import DataError
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import TABLE1, Comparison
@@ -80,7 +82,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_part_of_a_table_leaves_the_other_rows_and_seeds_in_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "train", lambda *arguments, **options: 0)
+    monkeypatch.setattr(commands, "train", lambda *arguments: 0)
     monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
     store = Store(tmp_path, warn=pytest.fail)
     for row, seed, accuracy in (("sgd", 0, 0.9), ("is", 0, 0.5), ("is", 1, 0.7)):
@@ -100,7 +102,7 @@ def test_readings_are_run_by_the_settings_names_and_shown_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(commands, "train", lambda *arguments, **options: asked.append(arguments))
+    monkeypatch.setattr(commands, "train", lambda *arguments: asked.append(arguments))
     words = ["readings", "--settings", "R2 sum", "R8 normal", "--output", str(tmp_path)]
     cli.main(words)
     ((_, protocol, *_),) = asked
@@ -119,8 +121,9 @@ def test_output_that_has_no_such_letter_is_no_error(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from matplotlib.figure import Figure\n"
-        "from reproduce import cli, commands\n"
-        "commands.train = lambda *arguments, **options: 0\n"
+        "from reproduce import cli\n"
+        "from reproduce.cli import commands\n"
+        "commands.train = lambda *arguments: 0\n"
         "Figure.savefig = lambda *arguments, **options: None\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
@@ -142,14 +145,8 @@ def test_table1_hands_on_readings_and_subspace(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def train(
-        experiment: object,
-        protocol: Comparison,
-        seeds: tuple[int, ...],
-        subspace: str | bool,
-        **options: object,
-    ) -> int:
-        asked.update(comparison=protocol, seeds=seeds, subspace=subspace)
+    def train(experiment: object, protocol: Comparison, options: TrainingOptions) -> int:
+        asked.update(comparison=protocol, seeds=options.chosen, subspace=options.sampled)
         return 0
 
     monkeypatch.setattr(commands, "train", train)
@@ -165,12 +162,12 @@ def test_table1_hands_on_readings_and_subspace(
 def test_every_training_experiment_has_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, bool]] = []
 
-    def train(experiment: Any, protocol: object, *chosen: object, **options: object) -> int:
+    def train(experiment: Any, protocol: object, options: object) -> int:
         asked.append((experiment.NAME, protocol == experiment.QUICK))
         return 0
 
     monkeypatch.setattr(commands, "train", train)
-    monkeypatch.setattr(commands, "show", lambda *chosen, **options: "")
+    monkeypatch.setattr(commands, "show", lambda *chosen: None)
     names = [experiment.NAME for experiment in TRAINING]
     assert [cli.main([name, "--quick", "--seeds", "1"]) for name in names] == [0] * len(names)
     assert cli.main(["figure4"]) == 0
@@ -197,7 +194,7 @@ def test_help_lists_options_and_readings(capsys: pytest.CaptureFixture[str]) -> 
 def test_what_the_user_can_mend_is_one_line_and_code_1(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def train(*args: object, **kwargs: object) -> int:
+    def train(*arguments: object) -> int:
         raise error
 
     monkeypatch.setattr(commands, "train", train)
@@ -208,7 +205,7 @@ def test_what_the_user_can_mend_is_one_line_and_code_1(
 def test_failed_runs_are_code_1_and_the_table_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "train", lambda *args, **kwargs: 1)
+    monkeypatch.setattr(commands, "train", lambda *arguments: 1)
     assert cli.main(["table1", "--output", str(tmp_path), *TINY]) == 1
     assert "missing" in capsys.readouterr().out
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from reproduce import cli, commands, drawing, tidy, verification
+from reproduce import cli, drawing, tidy, verification
+from reproduce.cli import commands
 from reproduce.drawing import OWN, REFERENCE, Exhibit, RecordSource
 from reproduce.experiments import section61
 from reproduce.protocols import QUICK_TABLE1, TABLE1

@@ -17,7 +17,7 @@ from distributed import LocalCluster
 from reproduce import parallel
 from reproduce.parallel import Workers
 from reproduce.records import Store
-from reproduce.runner import Job
+from reproduce.runner import Fate, Job
 from reproduce.storage import StorageError
 from tests.processes import Start, end_within
 from tests.reproduce._crew import KILLED_SEED, LOST_SEED, Pids, losses, plan, run
@@ -86,9 +86,9 @@ def test_workers_make_each_run_once_and_a_failure_stops_no_other(
     run(tmp_path, 0.0, Workers(), (1,))
     capsys.readouterr()
     summary = run(tmp_path, 0.0, two, (*seeds, FAILING_SEED, KILLED_SEED))
-    assert sorted(job.run.seed for job in summary.made) == [0, 2, 3, LOST_SEED]
-    assert [job.run.seed for job in summary.reused] == [1]
-    assert {job.run.seed for job in summary.failed} == {FAILING_SEED, KILLED_SEED}
+    assert sorted(job.run.seed for job in summary[Fate.MADE]) == [0, 2, 3, LOST_SEED]
+    assert [job.run.seed for job in summary[Fate.REUSED]] == [1]
+    assert {job.run.seed for job in summary[Fate.FAILED]} == {FAILING_SEED, KILLED_SEED}
     said = capsys.readouterr().out
     assert "RuntimeError: as asked" in said
     assert (losses(tmp_path, LOST_SEED), losses(tmp_path, KILLED_SEED)) == (1, 3)
@@ -116,7 +116,7 @@ def test_worker_that_builds_other_runs_fails(
     two: Workers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     planned, jobs = plan(tmp_path, 0.0, (0,)), plan(tmp_path, 0.0, (1,)).jobs()
-    assert parallel.run_missing(planned, jobs, two, Pids()).failed == jobs
+    assert parallel.run_missing(planned, jobs, two, Pids())[Fate.FAILED] == jobs
     assert "this worker has another version of the package" in capsys.readouterr().out
 
 
@@ -140,7 +140,7 @@ def test_run_of_another_invocation_is_waited_for_and_taken_over(
             claim.__exit__(None, None, None)
 
     summary = parallel.run_missing(planned, planned.jobs(), two, GivesBack())
-    assert [job.run.seed for job in summary.made] == [1, 0]
+    assert [job.run.seed for job in summary[Fate.MADE]] == [1, 0]
     assert waited == [0]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reproduce import checks
 from reproduce.protocols import (
     QUICK_TABLE1,
     TABLE1,
@@ -175,6 +176,9 @@ class _Later(GradientDescent):
 
     momentum: float = added(0.0)
     nesterov: bool = added(False)
+
+    def __post_init__(self) -> None:
+        checks.numbers(self, but=("momentum",))
 
 
 def test_added_field_stays_out_of_the_configuration_at_its_default() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from reproduce import runner
 from reproduce.records import Store
-from reproduce.runner import Job, run_missing
+from reproduce.runner import Fate, Job, run_missing
 from reproduce.storage import StorageError
 from tests.processes import Start
 from tests.reproduce._invocation import FAILING_SEED, Lines, job
@@ -48,9 +48,9 @@ def test_run_missing_makes_each_once(tmp_path: Path) -> None:
     store = Store(tmp_path, warn=pytest.fail)
     first = run_missing([job(0, 0), job(1, 0)], store, {}, Lines())
     second = run_missing([job(0, 0), job(1, 0), job(2, 0)], store, {}, Lines())
-    assert [one.run.seed for one in first.made] == [0, 1]
-    assert [one.run.seed for one in second.reused] == [0, 1]
-    assert [one.run.seed for one in second.made] == [2]
+    assert [one.run.seed for one in first[Fate.MADE]] == [0, 1]
+    assert [one.run.seed for one in second[Fate.REUSED]] == [0, 1]
+    assert [one.run.seed for one in second[Fate.MADE]] == [2]
 
 
 def test_run_missing_goes_on_after_a_failure_and_tells(
@@ -58,8 +58,8 @@ def test_run_missing_goes_on_after_a_failure_and_tells(
 ) -> None:
     store = Store(tmp_path, warn=pytest.fail)
     summary = run_missing([job(FAILING_SEED, 0), job(1, 0)], store, {}, Lines())
-    assert [one.run.seed for one in summary.failed] == [FAILING_SEED]
-    assert [one.run.seed for one in summary.made] == [1]
+    assert [one.run.seed for one in summary[Fate.FAILED]] == [FAILING_SEED]
+    assert [one.run.seed for one in summary[Fate.MADE]] == [1]
     assert "RuntimeError: as asked" in capsys.readouterr().err
     assert len(_records(tmp_path)) == 1
 
@@ -70,7 +70,7 @@ def test_run_missing_runs_a_damaged_record_again(tmp_path: Path) -> None:
     run_missing([job(0, 0)], store, {}, Lines())
     whole = _records(tmp_path)
     store.path(job(0, 0).run).write_bytes(b"{")
-    assert len(run_missing([job(0, 0)], store, {}, Lines()).made) == 1
+    assert len(run_missing([job(0, 0)], store, {}, Lines())[Fate.MADE]) == 1
     assert _records(tmp_path) == whole
     assert len(warnings) == 1
 
@@ -98,7 +98,7 @@ def test_run_missing_leaves_a_claimed_run_and_takes_it_over(
     other = Store(tmp_path, warn=pytest.fail)
     jobs = [Job(job(seed, 0).run, 1, lambda report: ({"status": "done"}, {})) for seed in (0, 1)]
     summary = run_missing(jobs, other, {}, Lines())
-    assert [one.run.seed for one in summary.made] == [1, 0]
+    assert [one.run.seed for one in summary[Fate.MADE]] == [1, 0]
     assert waited == [runner.POLL_SECONDS]
 
 

@@ -8,6 +8,7 @@ import pytest
 from reproduce import cli, making, tidy, verification
 from reproduce.cli.options import DEFAULT_SHARE
 from reproduce.experiments import table1
+from reproduce.parallel import Plan, Workers
 from reproduce.protocols import TABLE1, Training
 from reproduce.records import Record, Store
 from reproduce.runner import Job
@@ -78,7 +79,7 @@ def test_a_share_of_the_seconds_is_recomputed_drawn_by_the_keys(
         assert chosen == sorted(chosen, key=lambda one: one.run.key)
         assert (long in chosen) == (share >= 0.6)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path)
-    jobs = making.verified_jobs(1.0, None, {**EXECUTION, "threads": 9})
+    jobs = making.verified_jobs(1.0, stripes, {**EXECUTION, "threads": 9})
     assert {(job.run.case, job.run.seed) for job in jobs} == {
         (one.run.case, one.run.seed) for one in records
     }
@@ -86,7 +87,7 @@ def test_a_share_of_the_seconds_is_recomputed_drawn_by_the_keys(
 
 def test_the_shares_runs_are_those_of_the_whole() -> None:
     chosen = verification.chosen(tidy.Tables(verification.REFERENCE), DEFAULT_SHARE)
-    jobs = making.verified_jobs(DEFAULT_SHARE, None, EXECUTION)
+    jobs = making.verified_jobs(DEFAULT_SHARE, stripes, EXECUTION)
     assert 0 < len(jobs) == len(chosen)
 
 
@@ -103,11 +104,11 @@ def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> N
 def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def make(jobs_of: object, threads: int, processes: int, output: Path, *rest: object) -> int:
-        Store(output, warn=pytest.fail).save(OURS, {})
+    def make(plan: Plan, workers: Workers) -> int:
+        Store(plan.output, warn=pytest.fail).save(OURS, {})
         return 0
 
-    monkeypatch.setattr("reproduce.commands.make", make)
+    monkeypatch.setattr("reproduce.cli.commands.make", make)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path)
     assert cli.main(["verify", "--jobs", "2", "--share", "0.5"]) == 1
     assert MISSING in capsys.readouterr().out

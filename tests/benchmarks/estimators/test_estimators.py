@@ -21,7 +21,7 @@ from benchmarks.estimators.protocol import (
 from lerh_tf import LossFunction, PhiloxNoise
 from reproduce.protocols import Panels
 from reproduce.records import Record, Store
-from reproduce.runner import run_missing
+from reproduce.runner import Fate, run_missing
 from tests.reproduce._examples import ENVIRONMENT, record, stripes
 from tests.reproduce._invocation import Lines
 
@@ -41,7 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         *accuracy.jobs(TINY.accuracy, stripes, EXECUTION),
         *landscapes.jobs(TINY.bias, EXECUTION),
     ]
-    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines())[Fate.FAILED]
     comparison = TINY.training.panels["SGD"]
     (name,) = comparison.methods
     for seed in (0, 1):

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
+from statsmodels.stats.multitest import multipletests
 
-from reproduce.claims.parts import ALPHA, Fact, Part, Prediction, half_width, holm
+from reproduce.claims.parts import ALPHA, Fact, Part, Prediction, is_uncontradicted
 
 VALUES = (0.31, 0.28, 0.35, 0.33, 0.30)
 
@@ -50,7 +51,6 @@ def test_prediction_by_hand() -> None:
     reach = 2.860935 * (0.2 / 19) ** 0.5 * (1 + 1 / 20) ** 0.5
     part = Prediction("", values, published=0.9, rounding=0.005)
     assert part.interval(5) == pytest.approx((0.5 - reach - 0.005, 0.5 + reach + 0.005), rel=1e-6)
-    assert half_width(part, 5) == pytest.approx(reach + 0.005, rel=1e-6)
     at_the_edge = Prediction("", values, published=0.5 + reach + 0.005, rounding=0.005)
     assert at_the_edge.broken() == pytest.approx(ALPHA / 5, rel=1e-4)
     assert part.broken() < ALPHA / 5
@@ -71,9 +71,14 @@ def test_fact_is_certain() -> None:
     assert (Fact("", False).kept(), Fact("", False).broken()) == (1.0, 0.0)
 
 
-def test_holm_is_the_step_down_procedure() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+def test_any_part_is_broken_where_holms_procedure_rejects_one() -> None:
+    values = np.random.default_rng(0).normal(0.5, 0.4, size=(200, 3, 6))
+    verdicts = []
+    for parts in ([Part("", one, low=0.9) for one in three] for three in values):
+        rejected, *_ = multipletests([part.broken() for part in parts], ALPHA, method="holm")
+        verdicts.append(is_uncontradicted(parts))
+        assert verdicts[-1] != rejected.any()
+    assert 20 < sum(verdicts) < 180
 
 
 @pytest.mark.parametrize(

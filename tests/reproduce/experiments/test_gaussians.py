@@ -7,7 +7,7 @@ import pytest
 from reproduce.experiments import illustration
 from reproduce.experiments.gaussians import Approximation
 from reproduce.records import Record, Store
-from reproduce.runner import run_missing
+from reproduce.runner import Fate, run_missing
 from tests.reproduce._invocation import Lines
 
 EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
@@ -17,9 +17,9 @@ COARSE = Approximation(points=61)
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     store = Store(tmp_path_factory.mktemp("records"), warn=pytest.fail)
-    assert not run_missing(
-        illustration.jobs({"figure3": COARSE}, EXECUTION), store, {}, Lines()
-    ).failed
+    assert not run_missing(illustration.jobs({"figure3": COARSE}, EXECUTION), store, {}, Lines())[
+        Fate.FAILED
+    ]
     return store.scan(Approximation.EXPERIMENT)
 
 

@@ -12,7 +12,7 @@ import pytest
 from reproduce.experiments import illustration
 from reproduce.experiments.landscapes import FIGURES, LandscapeFigure
 from reproduce.records import Store
-from reproduce.runner import run_missing
+from reproduce.runner import Fate, run_missing
 from tests.reproduce._invocation import Lines
 
 EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
@@ -22,7 +22,7 @@ COARSE = {name: replace(shown, points=41) for name, shown in FIGURES.items()}
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("records"), warn=pytest.fail)
-    assert not run_missing(illustration.jobs(COARSE, EXECUTION), store, {}, Lines()).failed
+    assert not run_missing(illustration.jobs(COARSE, EXECUTION), store, {}, Lines())[Fate.FAILED]
     return store
 
 

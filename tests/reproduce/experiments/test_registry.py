@@ -17,7 +17,7 @@ from reproduce.experiments.base import RECORDS, Experiment, cases_of
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Store
-from reproduce.runner import Outcome, run_missing
+from reproduce.runner import Fate, Outcome, run_missing
 from tests.reproduce._examples import ENVIRONMENT, stripes
 from tests.reproduce._invocation import Lines
 
@@ -75,7 +75,7 @@ def test_experiment_runs_and_renders(
 ) -> None:
     protocol = _protocol(experiment)
     jobs = experiment.jobs(protocol, SEEDS, "auto", lambda: DATA, EXECUTION)
-    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines())[Fate.FAILED]
     assert all(store.path(job.run).exists() for job in jobs)
     records = store.scan(RECORDS)
     found = experiment.recorded(records, protocol)

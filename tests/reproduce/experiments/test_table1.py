@@ -15,7 +15,7 @@ from reproduce.protocols import (
     Training,
 )
 from reproduce.records import Store
-from reproduce.runner import run_missing
+from reproduce.runner import Fate, run_missing
 from tests.reproduce._examples import record, stripes
 from tests.reproduce._invocation import Lines
 
@@ -30,7 +30,7 @@ ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a proces
 def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[Path, bytes]:
     store = Store(folder, warn=pytest.fail)
     jobs = table1.jobs(TINY.with_methods(methods), seeds, "auto", stripes, EXECUTION)
-    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines())[Fate.FAILED]
     records = folder / "records"
     return {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
 

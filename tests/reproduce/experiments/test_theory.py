@@ -4,7 +4,7 @@ import pytest
 
 from reproduce.experiments import theory
 from reproduce.records import Record, Store
-from reproduce.runner import run_missing
+from reproduce.runner import Fate, run_missing
 from reproduce.theory.protocol import KERNELS, THEORY, Estimation, Minibatches, Site, Theory
 from tests.reproduce._invocation import Lines
 
@@ -20,7 +20,7 @@ ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a proces
 def test_every_part_runs_and_renders(tmp_path: Path) -> None:
     store = Store(tmp_path, warn=pytest.fail)
     jobs = theory.jobs(TINY, (0,), EXECUTION)
-    assert not run_missing(jobs, store, ENVIRONMENT, Lines()).failed
+    assert not run_missing(jobs, store, ENVIRONMENT, Lines())[Fate.FAILED]
     records = store.scan(theory.NAME)
     assert len(records) == len(jobs)
     text, written = theory.render(records, TINY, None, tmp_path)

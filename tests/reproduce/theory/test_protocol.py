@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from reproduce.landscapes.functions import FUNCTIONS
+from reproduce.protocols.settings import settings
 from reproduce.theory.protocol import (
     QUICK_THEORY,
     THEORY,
@@ -11,7 +12,6 @@ from reproduce.theory.protocol import (
     Minibatches,
     Site,
     Theory,
-    configuration,
 )
 
 
@@ -25,7 +25,7 @@ def test_names_known_functions_and_points_of_their_space(theory: Theory) -> None
 
 @pytest.mark.parametrize("part", [THEORY.sites[0], THEORY.estimation, THEORY.minibatches])
 def test_configuration_survives_json(part: Any) -> None:
-    assert json.loads(json.dumps(configuration(part))) == configuration(part)
+    assert json.loads(json.dumps(settings(part))) == settings(part)
 
 
 @pytest.mark.parametrize(
