@@ -218,11 +218,13 @@ def grid(found: Sequence[Distance]) -> list[list[str]]:
 HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
 
 
-def run(found: Sequence[Distance]) -> set[str]:
-    """Returns the settings of which a row is recorded that is not Table 1's own."""
+def run(found: Sequence[Distance]) -> dict[str, bool]:
+    """Returns whether a row is recorded of each setting that has one which is not Table 1's own."""
     own = set(TABLE1.cases().values())
     cases = {name: comparison.cases() for name, comparison in PROTOCOL.panels.items()}
-    return {one.setting for one in found if one.ends and cases[one.setting][one.row] not in own}
+    changed = [one for one in found if cases[one.setting][one.row] not in own]
+    recorded = {one.setting for one in changed if one.ends}
+    return {one.setting: one.setting in recorded for one in changed}
 
 
 def joint(found: Sequence[Distance]) -> list[str]:

@@ -45,7 +45,9 @@ def render(
     scanned = {name: store.scan(RECORDS) for name, store in stores.items()}
     records = [one for some in scanned.values() for one in some]
     found = readings.distances(records, readings.PROTOCOL, None)
-    shown = view.topics(findings, readings.run(found))
+    is_run = readings.run(found)
+    unrun = [setting for setting, recorded in is_run.items() if not recorded]
+    shown = view.topics(findings, is_run.keys() - set(unrun))
     said = view.conclusion(shown)
     context = {
         "conclusion": said,
@@ -58,7 +60,8 @@ def render(
         "rounding": ROUNDING,
         "end": END,
         "measured": END // TABLE1.training.evaluate_every,
-        "readings": readings.grid(found),
+        "readings": readings.grid([one for one in found if one.setting not in unrun]),
+        "unrun": unrun,
         "readings_header": readings.HEADER,
         "joint": readings.joint(found),
         "costs": _costs(stores, records),
