@@ -41,7 +41,7 @@ class RegularizedLoss(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """`value` - `loss`: how much f rises around x, near 0 where it is flat."""
+        """`value` - `loss`, how much f rises around x, near 0 where it is flat."""
         return self.value - self.loss
 
 

@@ -33,7 +33,7 @@ class LossOptimizer(Wrapper):
     @property
     @abc.abstractmethod
     def parallel(self) -> str:
-        """How replicas share a weight update: "auto", "samples", "batch" or "means"."""
+        """How replicas share a weight update, "auto", "samples", "batch" or "means"."""
 
     @abc.abstractmethod
     def _update(self, objective: Objective, variables: Sequence[Variable]) -> Update:

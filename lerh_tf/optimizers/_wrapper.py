@@ -128,7 +128,7 @@ class Wrapper(keras.optimizers.Optimizer):
     @property
     @abc.abstractmethod
     def format(self) -> str:
-        """Version of the format and whose state it is: others are not loaded."""
+        """Version of the format and whose state it is; others are not loaded."""
 
     def save_own_variables(self, store: Any) -> None:
         """Writes the state by name, also what `build` will restore."""

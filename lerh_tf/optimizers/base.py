@@ -125,22 +125,22 @@ class GaussianApproximation(LossOptimizer):
 
     @property
     def subspace(self) -> str | bool:
-        """Where noise is drawn: "auto" or False."""
+        """Where noise is drawn, "auto" or False."""
         return self._subspace
 
     @property
     def inner_jit_compile(self) -> str | bool:
-        """Whether XLA compiles the inner loops: "auto", True or False."""
+        """Whether XLA compiles the inner loops, "auto", True or False."""
         return self._inner_jit_compile
 
     @property
     def parallel(self) -> str:
-        """How replicas share a weight update: "auto", "samples", "batch" or "means"."""
+        """How replicas share a weight update, "auto", "samples", "batch" or "means"."""
         return self._parallel
 
     @property
     def on_failure(self) -> str:
-        """What is done about updates that are not valid: "raise" or "warn"."""
+        """What is done about updates that are not valid, "raise" or "warn"."""
         return self._on_failure
 
     @property

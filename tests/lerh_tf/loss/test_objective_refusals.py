@@ -163,8 +163,8 @@ def test_python_function_is_refused_where_a_gradient_is_needed(name: str) -> Non
 @pytest.mark.feature(
     "models",
     "a loss behind `tf.numpy_function` or `tf.py_function`",
-    "as the same loss in TensorFlow by `ImportanceSampling`, one sample after the other; refused "
-    "where the kernel needs gradients",
+    "by losses alone (`ImportanceSampling()`) as the same loss in TensorFlow, one sample after the "
+    "other; refused where the kernel needs gradients, as the default does",
 )
 @pytest.mark.parametrize("name", CALLS)
 def test_python_function_is_as_good_as_the_loss_without_a_gradient(name: str) -> None:
@@ -182,7 +182,8 @@ def test_python_function_is_as_good_as_the_loss_without_a_gradient(name: str) ->
 @pytest.mark.feature(
     "models",
     "custom gradients (`silu` and `swish` are such), stock model",
-    "refused where the kernel needs gradients; `ImportanceSampling` trains",
+    "refused where the kernel needs gradients, as the default does; by losses alone "
+    "(`ImportanceSampling()`) yes",
 )
 @pytest.mark.parametrize("name", CUSTOM_GRADIENTS)
 def test_custom_gradient_is_refused_by_a_kernel_with_gradients(name: str) -> None:
