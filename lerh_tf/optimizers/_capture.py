@@ -50,8 +50,8 @@ class CapturedLosses:
                 "the model with `auto_scale_loss=False`: a wrapping `LossScaleOptimizer` does not "
                 "forward the loss, nor does a `MultiOptimizer`; pass the optimizer itself. "
                 "Without a wrapper gradients are not enough either, since this optimizer evaluates "
-                "the minibatch loss at other weights: train with `model.fit` and Keras's own "
-                "`train_step`, or subclass `lerh_tf.TrainStep`; in a `train_step` or loop of your "
+                "the minibatch loss at other weights. Train with `model.fit` and Keras's own "
+                "`train_step`, or subclass `lerh_tf.TrainStep`. In a `train_step` or loop of your "
                 "own call `optimizer.step(closure, variables)`, or `optimizer.scale_loss(loss)` "
                 "inside the tape."
             ) from None

@@ -55,7 +55,7 @@ def what_sphinx_misreads(text: str, of_property: bool) -> list[str]:
 def test_sphinx_reads_docstrings_as_meant() -> None:
     found = {name: what_sphinx_misreads(text, whose) for name, text, whose in docstrings()}
     assert {name: misread for name, misread in found.items() if misread} == {}
-    wrong = "Moves `Variable`s.\n\nReturns:\n    The loss: a scalar."
+    wrong = "Moves `Variable`s of its own.\n\nReturns:\n    The loss: a scalar."
     assert what_sphinx_misreads(wrong, False) == ["    The loss: a scalar.", "`s"]
     assert what_sphinx_misreads("How: one of two.", True) == ["How: one of two."]
 
