@@ -35,7 +35,7 @@ def f(v, xp):
     return bowl - well((-0.9, -0.2), 3.0, 0.8) - well((0.3, 0.5), 2.4, 0.1)
 
 
-landscape = Landscape(lambda v: f(v, np), TAU)
+landscape = Landscape(lambda v: f(v, np), TAU, tolerance=1e-8)
 
 # %%
 # A path is a variable that an optimizer moves. ``step`` takes a function that computes the loss.
