@@ -46,13 +46,16 @@ def with_products(objective: ReplayedLoss, weights: Weights) -> ReplayedLoss:
         objective: the minibatch loss.
         weights: one tensor per used weight.
     """
-    compiled = _RULES | poolings.RULES
+    found = {node.op for node in objective.piece.node}
+    if found & poolings.RULES.keys():
+        replaced = objective.replacing(_RULES | poolings.RULES, weights)
+        # Where XLA does not fuse the slices, TensorFlow's own poolings are faster.
+        if is_compilable(replaced):
+            return replaced
     # Biases alone are no reason.
-    if not any(node.op in compiled and node.op != "BiasAdd" for node in objective.piece.node):
-        return objective
-    replaced = objective.replacing(compiled, weights)
-    # Where XLA does not fuse the slices, TensorFlow's own poolings are faster.
-    return replaced if is_compilable(replaced) else objective.replacing(_RULES, weights)
+    return (
+        objective.replacing(_RULES, weights) if found & _RULES.keys() - {"BiasAdd"} else objective
+    )
 
 
 def _convolution(node: Any, images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor | None:

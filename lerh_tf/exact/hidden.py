@@ -38,7 +38,7 @@ from lerh_tf.loss.replayed import ReplayedLoss
 # on CPUs, measured.
 _PAYS = 2**16
 _ROOT = 8
-# Eigenvalues of the root below this share of the largest need not be exact.
+# Eigenvalues of the root need not be exact below this share of what bounds the largest.
 _SMALLEST = 1e-7
 # How near to 1 they must come at most: the last step squares it.
 _ROUNDING = 1e-9

@@ -26,11 +26,11 @@ _MOST_SLICES = 16
 def _max_pooling(node: Any, images: tf.Tensor) -> tf.Tensor | None:
     """Returns `MaxPool` or `MaxPool3D` by maxima of slices.
 
-    None where windows reach over samples or channels, or are large.
+    None where windows reach over samples or channels, or are large, and for integers.
     """
     images = channels_last(node, images)
     window = _window(node, images)
-    if window is None:
+    if window is None or not images.dtype.is_floating:
         return None
     padded, inside = _padded(images, window), _padded(_ones(images), window)
     # TensorFlow's vectorised form of `tf.pad` knows no value but 0.
@@ -47,10 +47,10 @@ def _mean_pooling(node: Any, images: tf.Tensor) -> tf.Tensor | None:
     window = _window(node, images)
     if window is None:
         return None
-    total, count = (
-        _folded(tf.add, _padded(part, window), window) for part in (images, _ones(images))
-    )
-    return as_declared(node, total / count)
+    # As XLA does: the sum of a window leaves the range of float16 before its mean does.
+    wide = tf.cast(images, tf.float64 if images.dtype == tf.float64 else tf.float32)
+    total, count = (_folded(tf.add, _padded(part, window), window) for part in (wide, _ones(wide)))
+    return as_declared(node, tf.cast(total / count, images.dtype))
 
 
 def _window(node: Any, images: tf.Tensor) -> Window | None:

@@ -62,7 +62,9 @@ class Window(NamedTuple):
     @property
     def is_tiling(self) -> bool:
         """Whether each entry of the image is met once, but for a rest at the end."""
-        return self.sizes == self.strides and all(zeros == (0, 0) for zeros in self.padding)
+        known = [size for zeros in self.padding for size in zeros]
+        is_whole = all(isinstance(size, int) and size == 0 for size in known)
+        return self.sizes == self.strides and is_whole
 
     def offsets(self) -> Iterable[tuple[int, ...]]:
         """Yields where the kernel's entries lie, in their order in its matrix."""

@@ -209,6 +209,7 @@ class Objective(abc.ABC):
         if pads:
             specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape[1:], t.dtype), result)
             result = tf.map_fn(function, at_least_two, fn_output_signature=specs)
+            self.is_vectorized = False
         self.is_vectorized = self.is_vectorized and _loops() == before
         return tf.nest.map_structure(lambda each: each[:samples], result)
 

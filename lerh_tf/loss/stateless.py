@@ -51,7 +51,7 @@ def _explained(model: Any, y: Any) -> Iterator[None]:
         raise ValueError(
             "`y` must hold the targets of the loss that the model was compiled with: give x and y, "
             "or data that yield both, such as `measure_on=(x, y)`. "
-            f"Received: y=None, loss={model.loss!r}"
+            f"Received: y=None, loss={model.loss!r}, and the error: {error}"
         ) from error
 
 

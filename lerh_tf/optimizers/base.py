@@ -208,7 +208,8 @@ class GaussianApproximation(LossOptimizer):
         """Returns what the weights are to be moved by; moves no variable."""
         check_size(objective, variables)
         check_not_compiled()
-        # Of a train step that makes variables TensorFlow throws the first trace away.
+        # Of a train step that makes variables TensorFlow throws the first trace away, but where a
+        # variable's first value depends on the step's arguments: that update fails, and says so.
         is_thrown_away = tf.inside_function() and not self.built
         self.build(variables)
         self.inner_optimizer._check_variables_are_known(variables)

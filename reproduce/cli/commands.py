@@ -140,6 +140,8 @@ def verify(share: float, how: Jobs, images: Data) -> int:
     reference = Tables(verification.REFERENCE)
     compared = [verification.compare(record, reference) for record in recomputed]
     print(verification.markdown(compared), end="")
+    if not compared:
+        CONSOLE.print(f"no run fits into {share:g} of the seconds: give a larger `--share`")
     good = code == DONE and compared and all(one.is_good for one in compared)
     return DONE if good else FAILED
 

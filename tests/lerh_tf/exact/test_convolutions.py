@@ -1,4 +1,4 @@
-"""Convolutions as products, poolings by comparisons: the same losses and gradients."""
+"""Convolutions as products, poolings as slices: the same losses and gradients."""
 
 import functools
 from collections.abc import Callable
@@ -154,35 +154,6 @@ def test_first_layer_cuts_its_patches_out_once() -> None:
     assert not examined(model, images((6, 6, 2)))["operations"] & {"ConcatV2", "StridedSlice"}
 
 
-def test_poolings_stay_where_nothing_is_compiled() -> None:
-    def loss(w: Any) -> tf.Tensor:
-        return tf.reduce_sum(tf.nn.max_pool2d(w[0], 2, 2, "VALID"))
-
-    with tf.Graph().as_default():
-        weights = [tf.constant(images((4, 4, 1)))]
-        objective = ReplayedLoss.of_function(loss, weights)
-        assert "MaxPool" not in {n.op for n in with_products(objective, weights).piece.node}
-        objective.jit_compile = False
-        assert "MaxPool" in {n.op for n in with_products(objective, weights).piece.node}
-
-
-def test_of_equal_entries_the_first_gets_the_gradient() -> None:
-    # As TensorFlow's pooling has it; the gradient of a maximum over axes would be shared.
-    x = np.array([[0.0, 1.0, 2.0, 2.0], [1.0, 0.0, 2.0, 2.0]]).reshape(1, 2, 4, 1)
-    weights = [tf.constant(np.ones((2, 4, 1)))]
-
-    @tf.function(autograph=False)
-    def run() -> Any:
-        plain = ReplayedLoss.of_function(
-            lambda w: tf.reduce_sum(tf.nn.max_pool2d(x * w[0], 2, 2, "VALID") ** 2), weights
-        )
-        return plain.gradient(weights), with_products(plain, weights).gradient(weights)
-
-    (expected,), (found,) = run()
-    np.testing.assert_array_equal(found, expected)
-    assert np.count_nonzero(found) == 2
-
-
 def test_what_is_not_finite_stays_so() -> None:
     x = np.array([[np.nan, 1.0], [2.0, np.inf]]).reshape(1, 2, 2, 1)
     weights = [tf.constant(np.ones((1, 1, 1, 1)))]
@@ -197,27 +168,6 @@ def test_what_is_not_finite_stays_so() -> None:
     loss, (gradient,) = run()
     assert np.isnan(loss)
     assert np.isnan(gradient).all()
-
-
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize("pool", [tf.nn.max_pool3d, tf.nn.avg_pool3d])
-def test_poolings_of_volumes(pool: Callable[..., tf.Tensor], padding: str) -> None:
-    # Of volumes TensorFlow pools no float64.
-    weights = [tf.constant(images((4, 5, 4, 2)), tf.float32)]
-
-    @tf.function(autograph=False)
-    def run() -> Any:
-        plain = ReplayedLoss.of_function(
-            lambda w: tf.reduce_sum(pool(w[0], (2, 2, 1), (2, 1, 1), padding) ** 2), weights
-        )
-        products = with_products(plain, weights)
-        assert not {node.op for node in products.piece.node} & REWRITTEN
-        return plain.value_and_gradient(weights), products.value_and_gradient(weights)
-
-    expected, found = run()
-    tf.nest.map_structure(
-        functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), found, expected
-    )
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

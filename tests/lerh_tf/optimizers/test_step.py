@@ -19,6 +19,7 @@ from lerh_tf import (
     RobbinsMonro,
 )
 from lerh_tf.optimizers._capture import CompiledClosures
+from lerh_tf.optimizers._update import find_update
 
 Array = npt.NDArray[Any]
 Optimizer = LocalEntropy | HeatRegularization
@@ -86,6 +87,47 @@ def test_a_closure_is_traced_once_per_signature() -> None:
         counts.append(model.traces)
     # The third batch is a ragged one.
     assert counts == [1, 1, 2, 2, 2, 2]
+
+
+def test_a_step_that_makes_the_variables_looks_for_an_update_in_one_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = []
+
+    def counted(*arguments: Any) -> Any:
+        looked.append(arguments)
+        return find_update(*arguments)
+
+    monkeypatch.setattr("lerh_tf.optimizers.base.find_update", counted)
+    model, optimizer = Regression(), optimizers()["sgld"]()
+    train = tf.function(lambda *batch: optimizer.step(model.loss, model.variables, *batch))
+    before = model.weights()
+    train(*BATCHES[0])
+    optimizer.report_failures()
+    assert len(looked) == 1
+    assert optimizer.iterations == 1
+    assert (model.weights() != before).all()
+
+
+def test_a_first_trace_that_runs_fails_and_says_what_to_do() -> None:
+    model, optimizer = Regression(), optimizers()["sgld"]()
+    made: list[tf.Variable] = []
+
+    @tf.function(autograph=False)
+    def train(x: tf.Tensor, y: tf.Tensor) -> Any:
+        # TensorFlow can't make it ahead of the step.
+        made[:] = made or [tf.Variable(tf.reduce_mean(x))]
+        return optimizer.step(model.loss, model.variables, x, y)
+
+    before = model.weights()
+    train(*map(tf.constant, BATCHES[0]))
+    assert (model.weights() == before).all()
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"`optimizer.build\(variables\)` before"
+    ):
+        optimizer.report_failures()
+    train(*map(tf.constant, BATCHES[0]))
+    assert (model.weights() != before).all()
 
 
 def test_each_closure_is_traced_once() -> None:
