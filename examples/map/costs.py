@@ -100,7 +100,7 @@ def _by_losses(task: Task, method: str, protocol: Protocol, mnist: Mnists) -> Ca
 
     problem = problem_of(task, 0, protocol, mnist, _FIRST)
     settings = middle(jobs.space_of(task, method))
-    strategy = strategy_of(method, problem, settings, protocol, 0)
+    strategy = strategy_of(task, method, problem.start(), settings, 10**6, 0, protocol)
 
     def updates_in(updates: int) -> None:
         for update in range(updates):

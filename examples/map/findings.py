@@ -10,7 +10,7 @@ from examples.map.methods import METHODS, SIGN_METHODS
 from examples.map.protocol import Task
 from examples.map.search import Settings
 from examples.map.statistics import Difference
-from examples.map.strategies import STRATEGIES
+from examples.map.strategies import strategies_of
 from reproduce.records import Archive, Record
 
 
@@ -184,4 +184,5 @@ def _method(name: str, task: Task) -> tuple[str, bool]:
     if jobs.trains_by_fit(task, name):
         method = (SIGN_METHODS if task.kind == "sign" else METHODS)[name]
         return method.title, method.is_ours
-    return STRATEGIES[name].title, STRATEGIES[name].is_ours
+    strategy = strategies_of(task.kind)[name]
+    return strategy.title, strategy.is_ours

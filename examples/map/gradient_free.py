@@ -12,7 +12,7 @@ from examples.map.data import CLASSES, Mnists
 from examples.map.protocol import Protocol, Task
 from examples.map.randomness import integer_seed
 from examples.map.search import Settings
-from examples.map.strategies import STRATEGIES, Strategy
+from examples.map.strategies import Strategy, strategies_of
 from examples.map.training import Report, Result
 from reproduce.sampling import minibatches
 
@@ -159,12 +159,17 @@ def problem_of(task: Task, seed: int, protocol: Protocol, mnist: Mnists, updates
 
 
 def strategy_of(
-    method: str, problem: Problem, settings: Settings, protocol: Protocol, seed: int
+    task: Task,
+    method: str,
+    start: Array,
+    settings: Settings,
+    updates: int,
+    seed: int,
+    protocol: Protocol,
 ) -> Strategy:
     """Returns a run's strategy at the initial weights."""
-    return STRATEGIES[method].strategy(
-        problem.start(), settings, protocol.population, integer_seed("noise", seed)
-    )
+    strategy = strategies_of(task.kind)[method].strategy
+    return strategy(start, settings, protocol.population, integer_seed("noise", seed), updates)
 
 
 def optimise(
@@ -186,7 +191,7 @@ def optimise(
         The score on the validation set; of a final run also that on the test set.
     """
     problem = problem_of(task, seed, protocol, mnist, updates)
-    strategy = strategy_of(method, problem, settings, protocol, seed)
+    strategy = strategy_of(task, method, problem.start(), settings, updates, seed, protocol)
     best, best_weights, curve = problem.validated(strategy.weights), strategy.weights, []
     each = updates // protocol.checkpoints
     for update in range(updates):

@@ -48,17 +48,23 @@ class Plan:
         """Returns the tasks with their methods."""
         return [(name, m) for name in self.tasks for m in self.protocol.task(name).methods]
 
-    def updates(self, cell: Cell) -> int:
-        """Returns how many weight updates a run makes, a multiple of its checkpoints.
+    def updates(self, cell: Cell, settings: Settings) -> int:
+        """Returns how many weight updates a run makes: its `length`, a share of those that fit.
 
-        As many as fit into the task's seconds, to two digits.
+        Rounded, so that between checkpoints lie as many, a multiple of the protocol's `rounding`.
         """
-        task = self.protocol.task(cell[0])
-        parts = self.protocol.checkpoints * (len(RATES) if task.kind == "rates" else 1)
+        is_rates = self.protocol.task(cell[0]).kind == "rates"
+        parts = self.protocol.checkpoints * (len(RATES) if is_rates else 1)
+        multiple = parts * self.protocol.rounding
+        share = settings.get("length", 1.0)
+        return multiple * max(1, round(share * self._fitting(cell) / multiple))
+
+    def _fitting(self, cell: Cell) -> float:
+        """Returns how many weight updates fit into the task's seconds, to two digits."""
         if self.protocol.updates is not None:
-            return parts * max(1, self.protocol.updates // parts)
-        fitting = float(f"{task.seconds / self.costs[task.network][cell[1]]:.2g}")
-        return parts * max(1, round(fitting / parts))
+            return self.protocol.updates
+        task = self.protocol.task(cell[0])
+        return float(f"{task.seconds / self.costs[task.network][cell[1]]:.2g}")
 
     def configuration(self, cell: Cell, settings: Settings) -> dict[str, Any]:
         """Returns what decides a run's numbers beside seed and execution, as JSON types."""
@@ -68,7 +74,7 @@ class Plan:
             "task": {name: value for name, value in task.items() if name not in decided},
             "method": cell[1],
             "settings": dict(settings),
-            "updates": self.updates(cell),
+            "updates": self.updates(cell, settings),
             **self.protocol.settings(),
         }
 
@@ -137,16 +143,17 @@ def finals(
 
 
 def space_of(task: Task, method: str) -> Space:
-    """Returns where a task's method is searched; at the grid of rates none is searched."""
+    """Returns where a task's method is searched; at the grid of rates neither they nor length."""
     from examples.map.training import method_of
 
     if not trains_by_fit(task, method):
-        from examples.map.strategies import STRATEGIES
+        from examples.map.strategies import strategies_of
 
-        return STRATEGIES[method].space
+        return strategies_of(task.kind)[method].space
     space = method_of(task, method).space
     if task.kind == "rates":
-        return {name: values for name, values in space.items() if name != "learning_rate"}
+        fixed = ("learning_rate", "length")
+        return {name: values for name, values in space.items() if name not in fixed}
     return space
 
 
@@ -194,7 +201,7 @@ def _execute(
             task,
             cell[1],
             settings,
-            plan.updates(cell),
+            plan.updates(cell, settings),
             seed,
             plan.protocol,
             partial(mnist, plan.data_dir),

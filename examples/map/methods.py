@@ -136,14 +136,18 @@ COMMON: Space = {
     "learning_rate": LogUniform(0.01, 1.0),
     "momentum": Choice((0.0, 0.9)),
     "weight_decay": LogUniform(1e-5, 1e-1),
+    "length": LogUniform(0.03, 1.0),
 }
-"""What every method with gradients has, Adam but for the momentum."""
+"""What every method with gradients has, Adam but for the momentum.
+
+`length` is the share of its budget that a run makes.
+"""
 
 METHODS: Mapping[str, Method] = {
     "sgd": Method("SGD", COMMON, lambda s, rate, seed: _sgd(s, rate)),
     "adam": Method(
         "Adam with decoupled decay",
-        {name: COMMON[name] for name in ("learning_rate", "weight_decay")},
+        {name: values for name, values in COMMON.items() if name != "momentum"},
         _adam,
     ),
     "average": Method(

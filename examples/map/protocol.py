@@ -1,11 +1,19 @@
 """What the map measures, stated before any result: tasks, methods, budgets, bounds, contrasts.
 
 **Budgets.** What a weight update costs is measured once per network and method (`costs.json`, by
-`make map`), and a run gets as many updates as fit into its task's seconds: time decides the
+`make map`), and a run gets at most as many updates as fit into its task's seconds: time decides the
 budgets, no run looks at a clock.
 
-**Tuning.** Eight trials per method and task by `search.trials`, on one seed of their own; the trial
-with the best score on the validation set is chosen. Validation labels are as wrong as training
+**Length.** How much of the budget a run makes is searched like any hyper-parameter, `length`, and
+its learning rates and checkpoints stretch over that: whose updates are cheap need not train for
+longer than is good. Not where rates are constant: the learning rates' task, whose updates are
+fixed, and the strategies without a schedule, all of the inventory's among them. A shorter run of
+theirs is the beginning of a longer one, which keeps its best checkpoint anyway.
+
+**Tuning.** Sixteen trials per method and task by `search.trials`, on one seed of their own; the
+trial with the best score on the validation set is chosen. Eight were planned; with its length
+searched a trial takes 0.28 of the budget on average, so that sixteen cost less than eight whole
+ones, and those without a length get sixteen as well. Validation labels are as wrong as training
 labels. In every run, tuning or not, the weights that are kept are those of the best of ten
 validations along the training (early stopping), for all methods alike.
 
@@ -58,7 +66,7 @@ class Task:
         network: Of `networks.build`; "policy" for the inventory.
         data: "mnist", "mnist1d" or "inventory".
         methods: What is compared.
-        seconds: Of training, all of a run's.
+        seconds: Of training, at most; all of a run's.
         bound: Scores that differ by less are equal for practice.
         training: Training examples; scenarios per update for the inventory.
         wrong_labels: Share of wrong labels.
@@ -188,6 +196,7 @@ class Protocol:
         tuning_seed: Theirs.
         seeds: Of the result.
         checkpoints: Validations along a training.
+        rounding: Updates between two checkpoints are a multiple of it.
         validation: Examples to validate on; scenarios for the inventory.
         test: Scenarios of the inventory's test; other test sets are whole.
         population: Candidates per update of strategies that take losses alone.
@@ -195,14 +204,15 @@ class Protocol:
         flatness_tau: Variance of the Gaussian of F_tau - f.
         flatness_samples: Draws of it.
         probes: Of the Hessian's trace.
-        updates: Of every method; None: by the measured costs.
+        updates: Of every method, at most; None: by the measured costs.
     """
 
     tasks: tuple[Task, ...] = TASKS
-    trials: int = 8
+    trials: int = 16
     tuning_seed: int = 1000
     seeds: tuple[int, ...] = tuple(range(10))
     checkpoints: int = 10
+    rounding: int = 10
     validation: int = 2000
     test: int = 1000
     population: int = 64
@@ -218,7 +228,7 @@ class Protocol:
 
     def settings(self) -> Mapping[str, Any]:
         """Returns what decides a run's numbers, beside task, method, seed and updates."""
-        decided = ("tasks", "trials", "tuning_seed", "seeds", "updates")
+        decided = ("tasks", "trials", "tuning_seed", "seeds", "rounding", "updates")
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in decided}
 
 
@@ -229,6 +239,7 @@ QUICK = Protocol(
     trials=2,
     seeds=(0, 1),
     checkpoints=2,
+    rounding=1,
     validation=100,
     test=20,
     population=8,

@@ -113,11 +113,13 @@ def _task(one: Finding, plan: Plan) -> str:
 
 
 def _row(one: Finding, method: Found, plan: Plan) -> dict[str, str]:
+    cell = (one.task.name, method.method)
     against = one.against_rival(method)
     is_rival = one.contrast is not None and method is one.contrast.rival
     row = {
         "method": f"**{method.title}**" if method.is_ours else method.title,
-        "updates": str(plan.updates((one.task.name, method.method))),
+        "updates": str(plan.updates(cell, method.settings)),
+        "at most": str(plan.updates(cell, {})),
         "tuning": f"{method.tuning:.3f}",
         "validation": f"{method.average('validation'):.3f}",
     }

@@ -3,7 +3,7 @@
 import abc
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from examples.map.methods import COMMON
 from examples.map.randomness import generator
 from examples.map.search import Choice, LogUniform, Settings, Space
 from lerh_tf import ImportanceSampling, LocalEntropy, Objective
@@ -28,9 +29,12 @@ class Strategy(abc.ABC):
         settings: Hyper-parameters.
         population: Candidates per update.
         seed: Of the draws; those of update k are a function of the seed and k.
+        updates: Of the run, which a schedule spans.
     """
 
-    def __init__(self, start: Array, settings: Settings, population: int, seed: int) -> None:
+    def __init__(
+        self, start: Array, settings: Settings, population: int, seed: int, updates: int
+    ) -> None:
         self.weights = np.asarray(start, np.float64)
         self.settings, self.population, self.seed = settings, population, seed
         self._updates = 0
@@ -64,9 +68,11 @@ class OpenAIES(Strategy):
         alternative to reinforcement learning, Algorithm 1 and Section 2.
     """
 
-    def __init__(self, start: Array, settings: Settings, population: int, seed: int) -> None:
-        super().__init__(start, settings, population, seed)
-        self._adam = keras.optimizers.Adam(settings["learning_rate"])
+    def __init__(
+        self, start: Array, settings: Settings, population: int, seed: int, updates: int
+    ) -> None:
+        super().__init__(start, settings, population, seed, updates)
+        self._adam = self._optimizer(updates)
         self._variable = keras.Variable(self.weights, dtype="float64")
 
     def _update(self, losses: Losses) -> None:
@@ -77,6 +83,18 @@ class OpenAIES(Strategy):
         self._adam.apply([tf.constant(gradient)], [self._variable])
         self.weights = self._variable.numpy()
 
+    def _optimizer(self, updates: int) -> keras.optimizers.Optimizer:
+        """Returns the outer optimizer of a run."""
+        return keras.optimizers.Adam(self.settings["learning_rate"])
+
+
+class ScheduledOpenAIES(OpenAIES):
+    """With decoupled weight decay, and a learning rate that falls to zero along half a cosine."""
+
+    def _optimizer(self, updates: int) -> keras.optimizers.Optimizer:
+        rate = keras.optimizers.schedules.CosineDecay(self.settings["learning_rate"], updates)
+        return keras.optimizers.AdamW(rate, weight_decay=self.settings["weight_decay"])
+
 
 class SNES(Strategy):
     """The natural gradient of a Gaussian with independent coordinates, by ranks.
@@ -86,8 +104,10 @@ class SNES(Strategy):
         strategies, Algorithm 6 and Table 1.
     """
 
-    def __init__(self, start: Array, settings: Settings, population: int, seed: int) -> None:
-        super().__init__(start, settings, population, seed)
+    def __init__(
+        self, start: Array, settings: Settings, population: int, seed: int, updates: int
+    ) -> None:
+        super().__init__(start, settings, population, seed, updates)
         self.deviations = np.full(self.weights.size, settings["sigma"])
 
     def _update(self, losses: Losses) -> None:
@@ -102,10 +122,12 @@ class SNES(Strategy):
 class CMAES(Strategy):
     """CMA-ES, of the package `cma`, whose settings are its defaults but for the population."""
 
-    def __init__(self, start: Array, settings: Settings, population: int, seed: int) -> None:
+    def __init__(
+        self, start: Array, settings: Settings, population: int, seed: int, updates: int
+    ) -> None:
         import cma
 
-        super().__init__(start, settings, population, seed)
+        super().__init__(start, settings, population, seed, updates)
         draws = generator(type(self).__name__, seed)
         self._es = cma.CMAEvolutionStrategy(
             self.weights,
@@ -144,8 +166,10 @@ class RandomSearch(Strategy):
 class LocalEntropyByLosses(Strategy):
     """This library's local entropy by importance sampling, x = m, with momentum outside."""
 
-    def __init__(self, start: Array, settings: Settings, population: int, seed: int) -> None:
-        super().__init__(start, settings, population, seed)
+    def __init__(
+        self, start: Array, settings: Settings, population: int, seed: int, updates: int
+    ) -> None:
+        super().__init__(start, settings, population, seed, updates)
         tau, momentum = settings["sigma"] ** 2, settings["momentum"]
         sampler = ImportanceSampling(
             population, control_variate=True, loss_multiplier=settings["loss_multiplier"]
@@ -247,4 +271,20 @@ STRATEGIES: Mapping[str, Gradientless] = {
         is_ours=True,
     ),
 }
-"""For a loss without gradients."""
+"""For a loss without gradients, all at constant rates."""
+
+_OPENAI_ES = STRATEGIES["openai_es"]
+SIGN_STRATEGIES: Mapping[str, Gradientless] = {
+    **STRATEGIES,
+    "openai_es": replace(
+        _OPENAI_ES,
+        space={**_OPENAI_ES.space, **{name: COMMON[name] for name in ("weight_decay", "length")}},
+        strategy=ScheduledOpenAIES,
+    ),
+}
+"""For the sign network, whose local entropy has a schedule and decay as well."""
+
+
+def strategies_of(kind: str) -> Mapping[str, Gradientless]:
+    """Returns the strategies of a kind of tasks, by name."""
+    return SIGN_STRATEGIES if kind == "sign" else STRATEGIES

@@ -1,24 +1,52 @@
 """Costs become numbers of updates; what is written reads back."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from examples.map import costs
+from examples.map import costs, training
 from examples.map.jobs import Plan
 from examples.map.protocol import PROTOCOL, QUICK, Task
 
+PLAN = Plan(PROTOCOL, {"dense": {"sgd": 0.0011, "heat": 20.0}}, ("wrong-labels",))
+SGD = ("wrong-labels", "sgd")
+
 
 def test_updates_fit_into_the_seconds() -> None:
-    made = {"dense": {"sgd": 0.0011, "heat": 20.0}}
-    plan = Plan(PROTOCOL, made, ("wrong-labels",))
     # 15 / 0.0011 = 13636, to two digits 14000.
-    assert plan.updates(("wrong-labels", "sgd")) == 14000
-    # 14 / 0.0011 = 12727, to two digits 13000, and a multiple of 7 rates times 10 checkpoints.
-    assert plan.updates(("learning-rates", "sgd")) == 13020
-    assert plan.updates(("wrong-labels", "heat")) == 10
+    assert PLAN.updates(SGD, {}) == PLAN.updates(SGD, {"length": 1.0}) == 14000
+    # 14 / 0.0011 = 12727, to two digits 13000; a multiple of 7 rates, 10 checkpoints and 10.
+    assert PLAN.updates(("learning-rates", "sgd"), {}) == 13300
+    assert PLAN.updates(("wrong-labels", "heat"), {}) == 100
+
+
+def test_length_is_a_share_of_them_that_checkpoints_and_calls_divide() -> None:
+    assert PLAN.updates(SGD, {"length": 0.25}) == 3500
+    for trial in PLAN.trials(SGD):
+        updates = PLAN.updates(SGD, trial)
+        assert updates == pytest.approx(14000 * trial["length"], abs=50)
+        assert math.gcd(updates // PROTOCOL.checkpoints, training.PER_CALL) >= 10
+        assert PLAN.configuration(SGD, trial)["updates"] == updates
+
+
+def test_all_that_has_a_schedule_tries_the_same_lengths() -> None:
+    of_task = {
+        task.name: {m: PLAN.trials((task.name, m)) for m in task.methods} for task in PROTOCOL.tasks
+    }
+    lengths = {
+        (task, method): tuple(one.get("length") for one in trials)
+        for task, methods in of_task.items()
+        for method, trials in methods.items()
+    }
+    constant = {"snes", "random_search"}
+    for (task, method), found in lengths.items():
+        without = task in ("learning-rates", "inventory") or method in constant
+        assert found == ((None,) * 16 if without else lengths[SGD])
+    # Sixteen trials make less than eight of all the updates would.
+    assert sum(one["length"] for one in PLAN.trials(SGD)) < 8.0
 
 
 def test_costs_are_measured_once_per_network_and_method(

@@ -28,7 +28,7 @@ def test_names_are_independent() -> None:
 
 def test_methods_that_share_a_hyper_parameter_try_the_same_values() -> None:
     tried = {name: trials(method.space, 8) for name, method in METHODS.items()}
-    for name in ("learning_rate", "weight_decay"):
+    for name in ("learning_rate", "weight_decay", "length"):
         values = {tuple(one[name] for one in each) for each in tried.values()}
         assert len(values) == 1
     taus = {tuple(one["tau"] for one in tried[name]) for name in ("local_entropy", "heat")}

@@ -10,11 +10,14 @@ import pytest
 from examples.map.costs import middle
 from examples.map.randomness import generator
 from examples.map.strategies import (
+    SIGN_STRATEGIES,
     SNES,
     STRATEGIES,
+    Gradientless,
     LocalEntropyByLosses,
     OpenAIES,
     RandomSearch,
+    ScheduledOpenAIES,
     Strategy,
     centred_ranks,
     natural_utilities,
@@ -30,6 +33,11 @@ SETTINGS: Mapping[str, float] = {
     "momentum": 0.0,
     "loss_multiplier": 3.0,
 }
+ALL = pytest.mark.parametrize(
+    "method",
+    [*STRATEGIES.values(), SIGN_STRATEGIES["openai_es"]],
+    ids=lambda m: m.strategy.__name__,
+)
 
 
 def sphere(population: Array) -> Array:
@@ -41,7 +49,7 @@ def normal(strategy: type[Strategy], count: int) -> Array:
 
 
 def updated(strategy: type[Strategy], population: int) -> Strategy:
-    made = strategy(START, SETTINGS, population, 7)
+    made = strategy(START, SETTINGS, population, 7, 100)
     made.update(sphere)
     return made
 
@@ -57,7 +65,7 @@ def test_ranks_and_utilities_by_hand() -> None:
 def test_openai_es_by_hand() -> None:
     # From here no coordinate comes to 0, where nothing is near in proportion.
     x, first, second = START + 0.2, np.zeros(3), np.zeros(3)
-    strategy = OpenAIES(x, SETTINGS, 4, 7)
+    strategy = OpenAIES(x, SETTINGS, 4, 7, 100)
     for k in range(2):
         strategy.update(sphere)
         half = generator("OpenAIES", 7, k).standard_normal((2, 3), np.float32)
@@ -68,6 +76,28 @@ def test_openai_es_by_hand() -> None:
         x = x - 0.5 * unbiased[0] / np.sqrt(unbiased[1])
         # Adam's epsilon is left out, and its powers are float32.
         np.testing.assert_allclose(strategy.weights, x, rtol=1e-3)
+
+
+def test_the_sign_networks_openai_es_has_a_schedule_and_decay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draws = np.random.default_rng(7).standard_normal((2, 3))
+    monkeypatch.setattr(Strategy, "_normal", lambda self, count: draws)
+    settings = {**SETTINGS, "weight_decay": 0.4}
+    plain, scheduled = (
+        strategy(START, settings, 4, 7, 10) for strategy in (OpenAIES, ScheduledOpenAIES)
+    )
+    for k in range(10):
+        before, rate = scheduled.weights, 0.5 * (1.0 + np.cos(np.pi * k / 10)) / 2.0
+        moved = plain.weights
+        for strategy in (plain, scheduled):
+            strategy.update(lambda population: population[:, 0])
+        # Weights leave these ranks as they are: both make Adam's step, at 0.5 and at a rate of its own.
+        step = (plain.weights - moved) / 0.5
+        expected = before * (1.0 - 0.4 * rate) + rate * step
+        np.testing.assert_allclose(scheduled.weights, expected, rtol=1e-5)
+    assert SIGN_STRATEGIES["openai_es"].strategy is ScheduledOpenAIES
+    assert STRATEGIES["openai_es"].strategy is OpenAIES
 
 
 def test_snes_by_hand() -> None:
@@ -85,7 +115,7 @@ def test_random_search_moves_to_the_lowest_or_stays() -> None:
     lowest = candidates[np.argmin(sphere(candidates))]
     expected = lowest if sphere(lowest[None]) < sphere(START[None]) else START
     np.testing.assert_allclose(updated(RandomSearch, 4).weights, expected)
-    origin = RandomSearch(np.zeros(3), SETTINGS, 4, 7)
+    origin = RandomSearch(np.zeros(3), SETTINGS, 4, 7, 100)
     origin.update(sphere)
     np.testing.assert_array_equal(origin.weights, 0.0)
 
@@ -101,11 +131,10 @@ def test_local_entropy_moves_to_the_librarys_mean() -> None:
     np.testing.assert_allclose(found.weights, START + 0.5 * mean, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_strategies_descend_and_repeat(name: str) -> None:
+@ALL
+def test_strategies_descend_and_repeat(method: Gradientless) -> None:
     def run() -> Array:
-        method = STRATEGIES[name]
-        strategy = method.strategy(START, middle(method.space), 16, 3)
+        strategy = method.strategy(START, middle(method.space), 16, 3, 30)
         for _ in range(30):
             strategy.update(sphere)
         return strategy.weights
@@ -115,9 +144,8 @@ def test_strategies_descend_and_repeat(name: str) -> None:
     np.testing.assert_array_equal(first, run())
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_losses_that_are_not_finite_are_survived(name: str) -> None:
-    method = STRATEGIES[name]
-    strategy = method.strategy(START, middle(method.space), 16, 3)
+@ALL
+def test_losses_that_are_not_finite_are_survived(method: Gradientless) -> None:
+    strategy = method.strategy(START, middle(method.space), 16, 3, 30)
     strategy.update(lambda population: np.where(population[:, 0] > 1.0, np.nan, 1.0))
     assert np.isfinite(strategy.weights).all()
