@@ -13,7 +13,7 @@ from examples.map.protocol import Protocol, Task
 from examples.map.randomness import integer_seed
 from examples.map.search import Settings
 from examples.map.strategies import Strategy, strategies_of
-from examples.map.training import Report, Result
+from examples.map.training import Report, Result, status
 from reproduce.sampling import minibatches
 
 Array = npt.NDArray[Any]
@@ -193,15 +193,15 @@ def optimise(
     problem = problem_of(task, seed, protocol, mnist, updates)
     strategy = strategy_of(task, method, problem.start(), settings, updates, seed, protocol)
     best, best_weights, curve = problem.validated(strategy.weights), strategy.weights, []
-    each = updates // protocol.checkpoints
+    each, is_finite = updates // protocol.checkpoints, True
     for update in range(updates):
         strategy.update(partial(problem.losses, update))
         if (update + 1) % each == 0:
+            is_finite &= bool(np.isfinite(strategy.weights).all())
             found = problem.validated(strategy.weights)
             curve.append(found["validation"])
             if found["validation"] > best["validation"]:
                 best, best_weights = found, strategy.weights
             report(len(curve))
-    status = "completed" if np.isfinite(strategy.weights).all() else "diverged"
-    result = {**best, "status": status, "validations": curve}
+    result = {**best, "status": status(is_finite), "validations": curve}
     return result | problem.tested(best_weights) if is_final else result

@@ -34,7 +34,8 @@ def calibration(logits: Array, labels: Array) -> Calibration:
     """Returns accuracy, negative log-likelihood and expected calibration error.
 
     The examples are put into 15 bins of equal width by their confidence, the largest probability;
-    the error is the mean over examples of |accuracy - mean confidence| of their bin.
+    the error is the mean over examples of |accuracy - mean confidence| of their bin. Where a logit
+    is not finite both measures of the probabilities are NaN, and the accuracy is what it is.
 
     Args:
         logits: Shape (examples, classes).
@@ -44,14 +45,17 @@ def calibration(logits: Array, labels: Array) -> Calibration:
         Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks,
         equation (3).
     """
+    is_right = logits.argmax(1) == labels
+    accuracy = float(is_right.mean())
+    if not np.isfinite(logits).all():
+        return Calibration(accuracy, math.nan, math.nan)
     log_p = log_softmax(logits.astype(np.float64), axis=1)
-    is_right = log_p.argmax(1) == labels
     confidence = np.exp(log_p.max(1))
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     # Per bin the sum of what is right less what is believed: sizes cancel against the weights.
     differences = np.bincount(bins, weights=is_right - confidence, minlength=BINS)
     return Calibration(
-        accuracy=float(is_right.mean()),
+        accuracy=accuracy,
         nll=float(-log_p[np.arange(len(labels)), labels].mean()),
         ece=float(np.abs(differences).sum() / len(labels)),
     )

@@ -57,8 +57,8 @@ def classify(
     split = split_of(task, seed, protocol, mnist)
     way = method_of(task, method)
     model = build(task, method, seed, way.scheduled(settings, updates, _noise_seed(seed)))
-    history = fit(model, task, split.training, split.validation, updates, seed, protocol, report)
-    result = _validated(model, split) | {"validations": history}
+    fitted = fit(model, task, split.training, split.validation, updates, seed, protocol, report)
+    result = fitted | _validated(model, split)
     if is_final:
         result |= _tested(model, data.test_set(task.data, mnist))
         result |= _flatness(model, task, split.training, seed, protocol)
@@ -88,20 +88,23 @@ def over_rates(
     state = [(v, v.numpy()) for v in (*model.variables, *optimizer.variables)]
     rate_of_first = float(optimizer.learning_rate)
     found: list[Result] = []
+    statuses: set[str] = set()
     test = data.test_set(task.data, mnist) if is_final else None
     for position, rate in enumerate(RATES):
         for variable, value in state:
             variable.assign(value)
         optimizer.learning_rate = rate_of_first * rate / RATES[0]
         each = protocol.checkpoints * max(1, updates // len(RATES) // protocol.checkpoints)
-        fit(model, task, split.training, split.validation, each, seed, protocol, lambda _: None)
+        fitted = fit(
+            model, task, split.training, split.validation, each, seed, protocol, lambda _: None
+        )
+        statuses.add(fitted["status"])
         found.append(_validated(model, split) | ({} if test is None else _tested(model, test)))
         report(position + 1)
-    names = [name for name in found[0] if name != "status"]
+    names = list(found[0])
     means = {name: float(np.mean([one[name] for one in found])) for name in names}
-    statuses = {one["status"] for one in found}
-    status = "completed" if statuses == {"completed"} else "diverged at some rates"
-    return {**means, "status": status, "by_rate": {n: [one[n] for one in found] for n in names}}
+    reached = "completed" if statuses == {"completed"} else "diverged at some rates"
+    return {**means, "status": reached, "by_rate": {n: [one[n] for one in found] for n in names}}
 
 
 def method_of(task: Task, method: str) -> Method:
@@ -129,8 +132,13 @@ def fit(
     seed: int,
     protocol: Protocol,
     report: Report,
-) -> list[float]:
-    """Trains a compiled model, leaves it with its best weights, and returns the validations."""
+) -> Result:
+    """Trains a compiled model and leaves it with its best weights.
+
+    Returns:
+        The `validations`, and the `status`: diverged if the last weights were not finite at any
+        checkpoint, whichever are kept.
+    """
     each = updates // protocol.checkpoints
     model.steps_per_execution = math.gcd(each, PER_CALL)
     order = minibatches(seed, len(training[0]), task.batch, updates)
@@ -140,7 +148,8 @@ def fit(
         patience=protocol.checkpoints,
         restore_best_weights=True,
     )
-    callbacks: list[keras.callbacks.Callback] = [best, _Reported(report)]
+    watched = _Watched(report)
+    callbacks: list[keras.callbacks.Callback] = [watched, best]
     if model.optimizer.use_ema:
         callbacks.insert(0, keras.callbacks.SwapEMAWeights(swap_on_epoch=True))
     history = model.fit(
@@ -153,7 +162,13 @@ def fit(
         verbose=0,
         callbacks=callbacks,
     )
-    return [float(value) for value in history.history["val_accuracy"]]
+    validations = [float(value) for value in history.history["val_accuracy"]]
+    return {"status": status(watched.is_finite), "validations": validations}
+
+
+def status(is_finite: bool) -> str:
+    """Returns a run's status; what counts is whether its weights were finite at all checkpoints."""
+    return "completed" if is_finite else "diverged"
 
 
 def batches(training: Examples, order: Any) -> tf.data.Dataset:
@@ -163,12 +178,15 @@ def batches(training: Examples, order: Any) -> tf.data.Dataset:
     return rows.map(lambda chosen: (tf.gather(x, chosen), tf.gather(y, chosen)))
 
 
-class _Reported(keras.callbacks.Callback):
+class _Watched(keras.callbacks.Callback):
     def __init__(self, report: Report) -> None:
         super().__init__()
         self._report = report
+        self.is_finite = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        weights = self.model.trainable_variables
+        self.is_finite &= all(bool(np.isfinite(weight.numpy()).all()) for weight in weights)
         self._report(epoch + 1)
 
 
@@ -192,10 +210,8 @@ def _in_batches(arrays: Any) -> tf.data.Dataset:
 
 def _validated(model: keras.Model, split: Split) -> Result:
     inputs, labels = split.validation
-    logits = _logits(model, inputs)
-    chosen = logits.argmax(1)
+    chosen = _logits(model, inputs).argmax(1)
     return {
-        "status": "completed" if np.isfinite(logits).all() else "diverged",
         "validation": float((chosen == labels).mean()),
         "clean_validation": float((chosen == split.clean_labels).mean()),
     }

@@ -29,6 +29,14 @@ def test_certain_predictions_are_in_the_last_bin() -> None:
     assert found.ece == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_logit_that_is_not_finite_leaves_the_accuracy(bad: float) -> None:
+    logits = np.array([[0.0, bad], [2.0, 1.0], [0.0, 1.0]], np.float32)
+    found = calibration(logits, np.array([1, 0, 0]))
+    assert found.accuracy == pytest.approx((1 / 3, 2 / 3)[bad != -np.inf])
+    assert np.isnan([found.nll, found.ece]).all()
+
+
 def test_of_a_diagonal_hessian_every_probe_is_exact() -> None:
     a = np.array([3.0, -1.0, 0.5])
     w = tf.Variable(np.ones(3, np.float32))

@@ -8,9 +8,11 @@ import keras
 import numpy as np
 import pytest
 
-from examples.map import data, training
+from examples.map import data, gradient_free, training
 from examples.map.gradient_free import Signs
 from examples.map.protocol import Protocol
+from examples.map.search import Settings
+from examples.map.strategies import STRATEGIES, Losses, Strategy
 from examples.map.training import Result
 from examples.sign_network import zero_one
 from reproduce.data import Mnist
@@ -25,9 +27,16 @@ SETTINGS = {
 }
 
 
-def run(task: str, method: str, protocol: Protocol, mnist: Mnist, is_final: bool = False) -> Result:
+def run(
+    task: str,
+    method: str,
+    protocol: Protocol,
+    mnist: Mnist,
+    is_final: bool = False,
+    settings: Settings = SETTINGS,
+) -> Result:
     way = training.over_rates if task == "learning-rates" else training.classify
-    chosen = (protocol.task(task), method, SETTINGS, 6, 0, protocol)
+    chosen = (protocol.task(task), method, settings, 6, 0, protocol)
     return way(*chosen, lambda: mnist, is_final, lambda _: None)
 
 
@@ -56,6 +65,52 @@ def test_a_final_run_reads_the_test_set_once_and_keeps_the_best_weights(
     assert ("trace" in found) == (task != "sign-network")
     # Wrong labels are wrong in validation too, and right beside it.
     assert (found["validation"] != found["clean_validation"]) == (task == "wrong-labels")
+
+
+@pytest.mark.parametrize("method", ["sgd", "average", "adam"])
+def test_a_final_run_that_diverges_is_measured_all_the_same(
+    method: str, tiny: Protocol, halves: Mnist
+) -> None:
+    settings = {**SETTINGS, "learning_rate": 1e38}
+    found = run("wrong-labels", method, tiny, halves, is_final=True, settings=settings)
+    assert found["status"] == "diverged"
+    assert 0.0 <= found["test"] <= 1.0
+    assert np.isnan([found[name] for name in ("nll", "ece", "gap", "trace")]).all()
+
+
+def test_one_checkpoint_that_is_not_finite_is_divergence(
+    tiny: Protocol, halves: Mnist, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever weights are kept: here those of the first checkpoint, which are finite."""
+    task, split = (
+        tiny.task("small-data"),
+        training.split_of(tiny.task("small-data"), 0, tiny, lambda: halves),
+    )
+    model = training.build(task, "sgd", 0, keras.optimizers.SGD(0.1))
+
+    def report(checkpoint: int) -> None:
+        if checkpoint == 1:
+            model.optimizer.learning_rate = np.inf
+
+    found = training.fit(model, task, split.training, split.validation, 6, 0, tiny, report)
+    assert found["status"] == "diverged"
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+
+
+def test_so_it_is_without_gradients(tiny: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Leaping(Strategy):
+        def _update(self, losses: Losses) -> None:
+            self.weights = self.weights * (np.nan if self._updates == 0 else 1.0)
+            if self._updates == 2:
+                self.weights = np.zeros_like(self.weights)
+
+    method = replace(STRATEGIES["snes"], strategy=Leaping)
+    monkeypatch.setattr(gradient_free, "strategies_of", lambda kind: {"snes": method})
+    task = tiny.task("inventory")
+    chosen = (task, "snes", {}, 4, 0, tiny, pytest.fail, True, lambda _: None)
+    found = gradient_free.optimise(*chosen)
+    assert found["status"] == "diverged"
+    assert np.isfinite(found["test"])
 
 
 def test_tuning_never_reads_the_test_set(
