@@ -31,7 +31,9 @@ class EntropySGD(lerh_tf.Kernel):
     L = 20 times, with Nesterov's momentum, n standard normal, alpha = 0.75 and epsilon = 1e-4. At
     weight update k gamma is gamma_0 1.001^k. The optimizer moves along x - mu with tau = 1.
 
-    One departure: all moves of a weight update see its minibatch, where the authors draw one each.
+    Two departures. All moves of a weight update see its minibatch, where the authors draw one each.
+    And gamma grows no further than (1 - momentum) / step_size, one over the step size of the moves'
+    long run: held more tightly, the chain overshoots x and at last is unstable.
 
     Args:
         gamma: gamma_0, positive.
@@ -57,7 +59,8 @@ class EntropySGD(lerh_tf.Kernel):
         update: Any = 0,
     ) -> lerh_tf.Estimate:
         """See `Kernel`."""
-        gamma = self.gamma * (1.0 + SCOPING) ** tf.cast(update, tau.dtype)
+        scoped = self.gamma * (1.0 + SCOPING) ** tf.cast(update, tau.dtype)
+        gamma = tf.minimum(scoped, (1.0 - self.momentum) / self.step_size)
         deviation = self.step_size**0.5 * NOISE
 
         def walk(anchor: Any, gamma: tf.Tensor, z: Any) -> Any:

@@ -22,11 +22,11 @@ def found(update: int, kernel: EntropySGD = KERNEL) -> npt.NDArray[np.float64]:
     return result.displacement[0].numpy()
 
 
-def by_hand(update: int, momentum: float = 0.9) -> npt.NDArray[np.float64]:
+def by_hand(update: int, momentum: float = 0.9, most: float = 1.0) -> npt.NDArray[np.float64]:
     """Returns mu - x as the paper's Algorithm 1 with Nesterov's momentum has it."""
     noise = PhiloxNoise(0, tf.constant(0, tf.int64), [tf.constant(X)])
     drawn = noise(tf.constant(0, tf.int64), 20)[0].numpy()
-    gamma = 0.2 * 1.001**update
+    gamma = min(0.2 * 1.001**update, most)
     state, velocity, mean = X.copy(), np.zeros(2), X.copy()
     for z in drawn:
         gradient = A * (state + momentum * velocity) - gamma * (X - state)
@@ -44,3 +44,11 @@ def test_the_update_is_the_papers() -> None:
 def test_gamma_is_scoped() -> None:
     np.testing.assert_allclose(found(1000), by_hand(1000), rtol=1e-12)
     assert not np.allclose(found(1000), by_hand(0), rtol=0.01)
+
+
+def test_gamma_stays_where_the_chain_is_stable() -> None:
+    # At 20,000 updates it would be 10^8, and at 10^6 more than a number.
+    np.testing.assert_allclose(found(20_000), by_hand(20_000), rtol=1e-12)
+    np.testing.assert_array_equal(found(20_000), found(10**6))
+    assert np.abs(found(20_000)).max() < 1.0
+    assert np.abs(by_hand(20_000, most=np.inf)).max() > 1e9
