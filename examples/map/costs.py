@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 from rich.console import Console
 
 from examples.map import jobs
 from examples.map.data import Mnists
-from examples.map.protocol import Protocol, Task
+from examples.map.protocol import PROTOCOL, Protocol, Task
 from examples.map.search import Settings, Space
 from reproduce import storage, strict_json
 from reproduce.sampling import minibatches
@@ -32,43 +31,62 @@ _MIDDLE = 0.5
 """Where in the ranges of the search the settings are that are timed."""
 
 
-def read(path: Path = PATH) -> Costs | None:
-    """Returns the measured costs, None if there are none."""
-    return strict_json.loads(path.read_bytes()) if path.exists() else None
+def read(protocol: Protocol = PROTOCOL, path: Path = PATH) -> Costs | None:
+    """Returns the measured costs, None if those of any network and method are not there."""
+    found: Costs = strict_json.loads(path.read_bytes()) if path.exists() else {}
+    timed = {network: set(methods) for network, methods in _timed_methods(protocol).items()}
+    is_whole = all(methods <= set(found.get(network, {})) for network, methods in timed.items())
+    return found if is_whole else None
 
 
 def measure(protocol: Protocol, mnist: Mnists, console: Console, path: Path = PATH) -> Costs:
-    """Times a weight update of every network and method, and writes the medians."""
+    """Times a weight update of every network and method, and writes the seconds."""
     found: dict[str, dict[str, float]] = {}
-    for task in protocol.tasks:
-        for method in task.methods:
-            if method in found.setdefault(task.network, {}):
-                continue
-            seconds = seconds_of(task, method, protocol, mnist)
-            found[task.network][method] = float(f"{seconds:.3g}")
-            console.print(f"{task.network} {method}: {1e3 * seconds:.2f} ms")
+    for network, tasks in _timed_methods(protocol).items():
+        turns = {m: turn_of(task, m, protocol, mnist) for m, task in tasks.items()}
+        found[network] = {name: float(f"{s:.3g}") for name, s in least(turns).items()}
+        for method, seconds in found[network].items():
+            console.print(f"{network} {method}: {1e3 * seconds:.2f} ms")
     text = strict_json.dumps(found)
     storage.write(path, text.encode(), path.with_name(f".{path.name}.part"))
     return found
 
 
-def seconds_of(
+def _timed_methods(protocol: Protocol) -> dict[str, dict[str, Task]]:
+    """Returns by network and method the first task that has both."""
+    found: dict[str, dict[str, Task]] = {}
+    for task in protocol.tasks:
+        for method in task.methods:
+            found.setdefault(task.network, {}).setdefault(method, task)
+    return found
+
+
+def least(turns: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    """Returns each method's least seconds of three turns, which the methods take in turn.
+
+    What slows the machine for a while slows all of them, and no one's least.
+    """
+    rounds = [{name: turn() for name, turn in turns.items()} for _ in range(_TURNS)]
+    return {name: min(each[name] for each in rounds) for name in turns}
+
+
+def turn_of(
     task: Task, method: str, protocol: Protocol, mnist: Mnists, turn: float = _SECONDS
-) -> float:
-    """Returns the median seconds of a weight update, compilation and evaluations excluded.
+) -> Callable[[], float]:
+    """Returns what times a weight update, compilation and evaluations excluded.
 
     Args:
         task: Whose network and data are taken.
         method: What is timed, with settings from the middle of its ranges.
         protocol: The population of strategies.
         mnist: Loads MNIST.
-        turn: About how many seconds each of three turns takes.
+        turn: About how many seconds each call takes.
     """
     make = _by_fit if jobs.trains_by_fit(task, method) else _by_losses
     updates_in = make(task, method, protocol, mnist)
     updates_in(_FIRST)
     updates = _FIRST * max(1, round(turn / _timed(updates_in, _FIRST)))
-    return median(_timed(updates_in, updates) / updates for _ in range(_TURNS))
+    return lambda: _timed(updates_in, updates) / updates
 
 
 def _timed(updates_in: Callable[[int], None], updates: int) -> float:

@@ -1,6 +1,7 @@
 """Costs become numbers of updates; what is written reads back."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,18 +55,38 @@ def test_costs_are_measured_once_per_network_and_method(
 ) -> None:
     monkeypatch.setattr(costs, "_FIRST", 2)
     asked = []
-    original = costs.seconds_of
+    original = costs.turn_of
 
-    def seconds_of(task: Task, method: str, *rest: object) -> float:
+    def turn_of(task: Task, method: str, *rest: object) -> Callable[[], float]:
         asked.append((task.network, method))
         return original(task, method, QUICK, lambda: pytest.fail("MNIST was loaded"), 0.0)
 
-    monkeypatch.setattr(costs, "seconds_of", seconds_of)
+    monkeypatch.setattr(costs, "turn_of", turn_of)
     task = replace(QUICK.task("inventory"), methods=("snes", "local_entropy"))
     protocol = replace(QUICK, tasks=(task, replace(task, name="again")))
     path = tmp_path / "costs.json"
-    assert costs.read(path) is None
+    assert costs.read(protocol, path) is None
     found = costs.measure(protocol, pytest.fail, Console(quiet=True), path)
     assert asked == [("policy", "snes"), ("policy", "local_entropy")]
-    assert costs.read(path) == found
+    assert costs.read(protocol, path) == found
     assert all(seconds > 0.0 for seconds in found["policy"].values())
+    # Of another method, or of another network, nothing is known: all are measured again.
+    assert costs.read(replace(QUICK, tasks=(QUICK.task("inventory"),)), path) is None
+    assert costs.read(replace(QUICK, tasks=(replace(task, network="dense"),)), path) is None
+
+
+def test_methods_take_turns_and_the_least_counts() -> None:
+    called = []
+
+    def timed(name: str, *seconds: float) -> Callable[[], float]:
+        left = iter(seconds)
+
+        def turn() -> float:
+            called.append(name)
+            return next(left)
+
+        return turn
+
+    found = costs.least({"a": timed("a", 3.0, 1.0, 2.0), "b": timed("b", 1.0, 5.0, 9.0)})
+    assert called == ["a", "b"] * 3
+    assert found == {"a": 1.0, "b": 1.0}
