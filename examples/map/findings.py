@@ -1,6 +1,6 @@
 """What the records say, task by task: scores, the contrast, and its verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
@@ -63,7 +63,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Ours against the rival, each the one that validation chose.
+    """Ours against the rival, each the one with the best mean validation score of its runs.
 
     Args:
         ours: Ours.
@@ -108,13 +108,13 @@ def findings(plan: Plan, archive: Archive) -> list[Finding]:
 
 
 def gains(found: Sequence[Finding]) -> dict[str, bool]:
-    """Returns of each primary task whether the contrast's t test rejects, by Holm."""
-    return statistics.holm({name: each.p for name, each in _primary(found).items()})
+    """Returns of each primary task whether the contrast's t test rejects, by Holm over all."""
+    return statistics.holm(_primary(found, lambda each: each.p))
 
 
 def equalities(found: Sequence[Finding]) -> dict[str, bool]:
-    """Returns of each primary task whether the two one-sided tests reject, by Holm."""
-    return statistics.holm({name: each.p_equal for name, each in _primary(found).items()})
+    """Returns of each primary task whether the two one-sided tests reject, by Holm over all."""
+    return statistics.holm(_primary(found, lambda each: each.p_equal))
 
 
 def verdict(each: Difference, differs: bool, is_equal: bool, bound: float) -> str:
@@ -141,11 +141,15 @@ def title_of(method: str, task: Task) -> str:
     return _method(method, task)[0]
 
 
-def _primary(found: Sequence[Finding]) -> dict[str, Difference]:
+def _primary(found: Sequence[Finding], p: Callable[[Difference], float]) -> dict[str, float]:
+    """Returns the primary tasks' p values, 1 of a task that is not finished.
+
+    Holm's correction is then for as many as there will be: no verdict turns back later.
+    """
     return {
-        one.task.name: one.contrast.difference
+        one.task.name: 1.0 if one.contrast is None else p(one.contrast.difference)
         for one in found
-        if one.task.primary and one.contrast is not None
+        if one.task.primary
     }
 
 
@@ -169,10 +173,14 @@ def _finding(
 
 
 def _contrast(task: Task, methods: Sequence[Found]) -> Contrast:
-    # By validation alone: no test score has a part in who is compared.
-    ours = max((one for one in methods if one.is_ours), key=lambda one: one.tuning)
-    rival = max((one for one in methods if not one.is_ours), key=lambda one: one.tuning)
+    ours = _best(one for one in methods if one.is_ours)
+    rival = _best(one for one in methods if not one.is_ours)
     return Contrast(ours, rival, _difference(ours, rival, task.bound))
+
+
+def _best(methods: Iterable[Found]) -> Found:
+    # By validation alone: no test score has a part in who is compared.
+    return max(methods, key=lambda one: one.average("validation"))
 
 
 def _difference(one: Found, other: Found, bound: float) -> Difference:

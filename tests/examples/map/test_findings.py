@@ -1,5 +1,6 @@
 """Who is compared, and which sentence is said of it, from records made by hand."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ from examples.map.findings import Finding
 from examples.map.jobs import Plan
 from examples.map.protocol import QUICK
 from examples.map.statistics import Difference
+from reproduce import tidy
 from reproduce.records import Record
 from reproduce.runner import Job
+from reproduce.tidy import Tables
 
 SEEDS = tuple(range(6))
 TASKS = tuple(
@@ -21,6 +24,8 @@ TASKS = tuple(
     for name in ("first", "second")
 )
 PLAN = Plan(replace(QUICK, tasks=TASKS, seeds=SEEDS), {}, ("first", "second"))
+TUNING = {"openai_es": 0.95, "snes": 0.5}
+"""Validation score of a method's first trial, else 0.1; the second's is lower."""
 Score = Callable[[str, str, int], float]
 
 
@@ -28,16 +33,16 @@ class Records:
     """An archive of records of which only the scores are told.
 
     Args:
-        tuning: Validation score of a method's first trial; the second's is lower.
+        validation: Mean validation score of a method's runs.
         test: Takes task, method and seed to the test score.
     """
 
-    def __init__(self, tuning: Mapping[str, float], test: Score) -> None:
+    def __init__(self, validation: Mapping[str, float], test: Score) -> None:
         first = [cell[1] for cell in PLAN.cells()]
         trials = jobs.tuning_jobs(PLAN, {})
         numbers = [trials.index(one) % QUICK.trials for one in trials]
         self.tuned = [
-            _record(one, {"validation": tuning.get(_method(one), 0.1) - 0.05 * number})
+            _record(one, {"validation": TUNING.get(_method(one), 0.1) - 0.05 * number})
             for one, number in zip(trials, numbers, strict=True)
         ]
         chosen = jobs.chosen(jobs.tuned(PLAN, self.tuned))
@@ -46,7 +51,7 @@ class Records:
             _record(
                 one,
                 {
-                    "validation": 0.0,
+                    "validation": validation.get(_method(one), 0.1) + noise(one.run.seed),
                     "test": test(one.run.case.split(".")[0], _method(one), one.run.seed),
                 },
             )
@@ -86,6 +91,8 @@ def found(gain: float, spread: float = 1.0) -> list[Finding]:
 def test_validation_alone_chooses_the_rival_and_the_settings() -> None:
     first, _ = found(0.0)
     assert first.contrast is not None
+    # On the seed of the tuning another was better.
+    assert max(TUNING, key=TUNING.__getitem__) == "openai_es"
     assert first.contrast.rival.method == "snes"
     assert first.contrast.ours.method == "local_entropy"
     settings = PLAN.trials(("first", "snes"))
@@ -109,6 +116,43 @@ def test_each_outcome_has_its_sentence(gain: float, spread: float, says: str) ->
     # The secondary task, with the same numbers, is never said to gain.
     assert "SNES: secondary, not tested (" in text
     assert set(findings.gains(there)) == {"first"}
+
+
+def test_a_verdict_does_not_turn_back_when_a_batch_comes_in() -> None:
+    gain = _finding("a", p=0.03, p_equal=0.03)
+    later = _finding("b", p=0.9, p_equal=0.9)
+    tests = findings.gains, findings.equalities
+    for test in tests:
+        before = test([gain, replace(later, contrast=None)])
+        # Alone, 0.03 would pass; of two it is more than 0.025.
+        assert before == test([gain, later]) == {"a": False, "b": False}
+        sure = _finding("a", p=0.02, p_equal=0.02)
+        assert test([sure, replace(later, contrast=None)]) == test([sure, later])
+        assert test([sure, later])["a"]
+
+
+def _finding(name: str, p: float, p_equal: float) -> Finding:
+    first, _ = found(0.0)
+    assert first.contrast is not None
+    difference = replace(first.contrast.difference, p=p, p_equal=p_equal)
+    task = replace(first.task, name=name)
+    return replace(first, task=task, contrast=replace(first.contrast, difference=difference))
+
+
+def test_measures_that_are_not_finite_come_through_tables_and_page(tmp_path: Path) -> None:
+    records = Records({"snes": 0.9}, lambda *_: 0.5)
+    final = [
+        replace(one, result={**one.result, "nll": math.nan, "gap": math.nan, "status": "diverged"})
+        for one in records.final
+    ]
+    tidy.add(tmp_path, [(one, {}) for one in [*records.tuned, *final]])
+    text, _ = report.render(Tables(tmp_path), PLAN, tmp_path / "map.md", tmp_path / "map")
+    line = next(one for one in text.splitlines() if one.startswith("| SNES"))
+    assert "| nan " in line
+    assert (
+        f"Runs that diverged, counted as they are: OpenAI's evolution strategy ({len(SEEDS)})"
+        in text
+    )
 
 
 def test_no_gain_is_said_of_an_interval_that_reaches_zero() -> None:

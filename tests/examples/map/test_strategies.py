@@ -92,7 +92,7 @@ def test_the_sign_networks_openai_es_has_a_schedule_and_decay(
         moved = plain.weights
         for strategy in (plain, scheduled):
             strategy.update(lambda population: population[:, 0])
-        # Weights leave these ranks as they are: both make Adam's step, at 0.5 and at a rate of its own.
+        # Weights leave these ranks as they are: both make Adam's step, at other rates.
         step = (plain.weights - moved) / 0.5
         expected = before * (1.0 - 0.4 * rate) + rate * step
         np.testing.assert_allclose(scheduled.weights, expected, rtol=1e-5)
