@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.map import figure, findings, jobs, report
+from examples.map import figure, findings, how_measured, jobs, report
 from examples.map.findings import Finding
 from examples.map.jobs import Plan
-from examples.map.protocol import QUICK
+from examples.map.protocol import PROTOCOL, QUICK
 from examples.map.statistics import Difference
 from reproduce import tidy
 from reproduce.records import Record
@@ -149,10 +149,26 @@ def test_measures_that_are_not_finite_come_through_tables_and_page(tmp_path: Pat
     text, _ = report.render(Tables(tmp_path), PLAN, tmp_path / "map.md", tmp_path / "map")
     line = next(one for one in text.splitlines() if one.startswith("| SNES"))
     assert "| nan " in line
-    assert (
-        f"Runs that diverged, counted as they are: OpenAI's evolution strategy ({len(SEEDS)})"
-        in text
-    )
+    assert f"counted as they are: OpenAI's evolution strategy ({len(SEEDS)})" in text
+
+
+def test_flatness_is_compared_where_all_methods_are_there() -> None:
+    records = Records({"snes": 0.9}, lambda task, method, seed: len(method) / 20.0)
+    records.final = [
+        replace(one, result={**one.result, "gap": 1.0 - one.result["test"]})
+        for one in records.final
+    ]
+    text = report.markdown(findings.findings(PLAN, records), PLAN, None)
+    assert "Rank correlation of F_tau - f with the test error over the 5 methods: +1.00." in text
+    records.final = [one for one in records.final if not one.run.case.endswith("cma_es")]
+    assert "Rank correlation" not in report.markdown(findings.findings(PLAN, records), PLAN, None)
+
+
+def test_the_page_counts_what_is_searched() -> None:
+    text = how_measured.section(Plan(PROTOCOL, {}, ()))
+    for counted in ("Entropy-SGD (6)", "SGD (4)", "SGD (2)", "CMA-ES (1)"):
+        assert f" {counted};" in text
+    assert "Compared on a network of signs, 0-1 loss: straight-through estimator (4);" in text
 
 
 def test_no_gain_is_said_of_an_interval_that_reaches_zero() -> None:

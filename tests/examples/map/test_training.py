@@ -107,8 +107,7 @@ def test_so_it_is_without_gradients(tiny: Protocol, monkeypatch: pytest.MonkeyPa
     method = replace(STRATEGIES["snes"], strategy=Leaping)
     monkeypatch.setattr(gradient_free, "strategies_of", lambda kind: {"snes": method})
     task = tiny.task("inventory")
-    chosen = (task, "snes", {}, 4, 0, tiny, pytest.fail, True, lambda _: None)
-    found = gradient_free.optimise(*chosen)
+    found = gradient_free.optimise(task, "snes", {}, 4, 0, tiny, pytest.fail, True, lambda _: None)
     assert found["status"] == "diverged"
     assert np.isfinite(found["test"])
 

@@ -1,0 +1,112 @@
+"""The page's section on how it was measured, from the protocol and the spaces of the search."""
+
+import pandas as pd
+
+from examples.map import entropy_sgd, findings, jobs
+from examples.map.jobs import Plan
+from examples.map.methods import SIGN_SAMPLES
+from examples.map.protocol import Task
+
+_COSTS = (
+    "Costs are seconds of the processor for a weight update, the least of three turns, without "
+    "compilation. Keras's `jit_compile` is off for all; what loops within an update of this "
+    "library, and of SAM and Entropy-SGD, is compiled by XLA. SAM, weight noise and Entropy-SGD "
+    "run through this library's wrapper, which adds to their cost. It leaves out an update that "
+    "is not finite, so that what runs through it seldom diverges."
+)
+_TESTS = (
+    "Intervals are conditional on the settings that one seed's trials chose, and on the one test "
+    "set that all seeds share (of the inventory's scenarios each seed has its own). Holm's 5 % is "
+    "for each of two families, the differences and the equalities. Intervals are not corrected "
+    "for their number; those beside the primary contrasts are descriptions."
+)
+
+
+def section(plan: Plan) -> str:
+    """Returns the section as Markdown."""
+    return "\n\n".join(
+        [
+            "## How it was measured",
+            _tasks(plan),
+            _protocol(plan),
+            _methods(plan),
+            _tuning(plan),
+            _COSTS,
+            _TESTS,
+            _measures(plan),
+        ]
+    )
+
+
+def _tasks(plan: Plan) -> str:
+    lines = [
+        {
+            "task": task.title,
+            "network": task.network,
+            "data": task.data,
+            "training": task.training,
+            "batch": task.batch,
+            "seconds": f"{task.seconds:g}",
+            "bound": f"{task.bound:g}",
+            "primary": "yes" if task.primary else "no",
+            "methods": len(task.methods),
+        }
+        for task in plan.protocol.tasks
+    ]
+    return str(pd.DataFrame(lines).to_markdown(index=False, disable_numparse=True))
+
+
+def _protocol(plan: Plan) -> str:
+    protocol = plan.protocol
+    return (
+        "The protocol, `examples/map/protocol.py`, was committed before any result: tasks, "
+        f"budgets, bounds, seeds {protocol.seeds[0]} to {protocol.seeds[-1]}, tuning on seed "
+        f"{protocol.tuning_seed}. A method gets at most as many updates as fit into the task's "
+        "seconds at its measured cost, and how many of them it makes is searched, where its "
+        "learning rate has a schedule; at constant rates it makes all of them, since a shorter "
+        "run would be the beginning of the longer one, whose best checkpoint is kept. Beside its "
+        "training examples every task with labels, also one of 1,000 images, uses "
+        f"{protocol.validation:,} further labels for validation (the inventory "
+        f"{max(1, protocol.validation // 10)} scenarios), which choose settings, weights and who "
+        "is compared. With wrong labels they are as wrong as the training labels."
+    )
+
+
+def _methods(plan: Plan) -> str:
+    """What is compared, tasks with the same methods and searches together."""
+    groups: dict[str, list[str]] = {}
+    for task in plan.protocol.tasks:
+        titles = "; ".join(_searched(name, task) for name in task.methods)
+        groups.setdefault(titles, []).append(task.title)
+    compared = " ".join(
+        f"Compared on {', '.join(tasks)}: {titles}." for titles, tasks in groups.items()
+    )
+    return (
+        f"{compared} In brackets how many hyper-parameters are searched; their ranges stand in "
+        "`examples/map/methods.py` and `strategies.py`."
+    )
+
+
+def _searched(method: str, task: Task) -> str:
+    return f"{findings.title_of(method, task)} ({len(jobs.space_of(task, method))})"
+
+
+def _tuning(plan: Plan) -> str:
+    return (
+        f"All have {plan.protocol.trials} trials, so that one with more hyper-parameters is "
+        "searched more thinly, Entropy-SGD and ours on the network of signs the most. The "
+        f"{entropy_sgd.STEPS} inner moves of Entropy-SGD see one minibatch, where its authors draw "
+        "one each, and its gamma grows no further than one over the long-run step size of these "
+        f"moves. How many candidates an update has is not tuned: {plan.protocol.population} for "
+        f"strategies, {SIGN_SAMPLES:,} for ours on the network of signs."
+    )
+
+
+def _measures(plan: Plan) -> str:
+    protocol = plan.protocol
+    return (
+        f"Flatness is measured on {protocol.flatness_examples:,} training examples with the labels "
+        f"trained on: *gap*, F_tau - f at tau = {protocol.flatness_tau:g}, and *trace*, the "
+        "Hessian's. *nll* and *ece*: negative log-likelihood and expected calibration error on the "
+        "test set, nan where a run's logits are not finite."
+    )
