@@ -80,8 +80,22 @@ class RowSpace(Reduction):
 
     def _product(self, matrix: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
         columns = self._shape[1:]
-        product = tf.cast(matrix, weight.dtype) @ tf.reshape(weight, [-1, columns.num_elements()])
+        dtype = tf.float64 if _is_rounded(weight.dtype) else weight.dtype
+        flat = tf.reshape(tf.cast(weight, dtype), [-1, columns.num_elements()])
+        product = tf.cast(tf.cast(matrix, dtype) @ flat, weight.dtype)
         return tf.reshape(product, [-1, *columns])
+
+
+def _is_rounded(dtype: tf.DType) -> bool:
+    """Returns whether products of `dtype` may be TensorFloat-32's, TensorFlow's default on GPUs.
+
+    Its 10 bits will do for a network, but what is not moved has to come back as it was.
+    """
+    return (
+        dtype == tf.float32
+        and tf.config.experimental.tensor_float_32_execution_enabled()
+        and bool(tf.config.list_physical_devices("GPU"))
+    )
 
 
 class Rows(Reduction):

@@ -168,6 +168,22 @@ def test_row_space_of_a_weight_of_any_rank() -> None:
     assert space.lift(space.reduce(weight)).shape == weight.shape
 
 
+@pytest.mark.parametrize(("gpus", "tf32", "expected"), [(1, True, 8), (1, False, 4), (0, True, 4)])
+def test_what_is_not_moved_comes_back_on_a_gpu_that_rounds_products(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, tf32: bool, expected: int
+) -> None:
+    config = tf.config.experimental
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * gpus)
+    monkeypatch.setattr(config, "tensor_float_32_execution_enabled", lambda: tf32)
+    space = RowSpace(tf.linalg.qr(tf.constant(normal(5).T))[0], tf.TensorShape([5, 2]))
+
+    complement = tf.function(space.complement).get_concrete_function(tf.TensorSpec([5, 2]))
+
+    products = [op for op in complement.graph.get_operations() if op.type == "MatMul"]
+    assert [op.outputs[0].dtype.size for op in products] == [expected, expected]
+    assert complement.outputs[0].dtype == tf.float32
+
+
 W = 0.1 + normal(9).T
 X = normal(9)
 SQUARE = normal(ROWS)
