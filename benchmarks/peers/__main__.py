@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError
 
+from benchmarks.peers import gpu as device
 from benchmarks.peers.processes import WorkerError
 from benchmarks.peers.results import Results
 from benchmarks.peers.session import RacePlan, Session
@@ -47,6 +48,7 @@ def peers(
     synthetic: Annotated[bool, single] = False,
     threads: Annotated[int, integers_only] = _THREADS,
     repeats: Annotated[int | None, integers_only] = None,
+    gpu: Annotated[bool, single] = False,
     output: Annotated[Path | None, single] = None,
     figures_dir: Annotated[Path | None, single] = None,
     data_dir: Annotated[Path | None, single] = None,
@@ -60,6 +62,7 @@ def peers(
         synthetic: Take random images, not MNIST.
         threads: Processors that a system may use. [default: 2]
         repeats: Timed updates of each system in the race. [default: 9; with --quick: 2]
+        gpu: Compute on the GPU, which all libraries must be installed for, in full float32.
         output: Folder of measurements and tables; race.md is committed in docs/measured.
             [default: results/peers; --quick: its own]
         figures_dir: Folder of the figures. [default: figures; with --output or --quick: in it]
@@ -68,9 +71,10 @@ def peers(
     chosen = tuple(systems or SYSTEMS)
     repeats = repeats if repeats is not None else _QUICK_REPEATS if quick else _REPEATS
     _check(chosen, threads, repeats)
+    found = device.required_name() if gpu else None
     folder = output or (_QUICK_OUTPUT if quick else _OUTPUT)
     figures = figures_dir or (Path(_FIGURES) if folder == _OUTPUT else folder / _FIGURES)
-    plan = RacePlan(chosen, quick, synthetic, threads, repeats)
+    plan = RacePlan(chosen, quick, synthetic, threads, repeats, found)
     session = Session(plan, Results(folder, _say), cache(lambda: _mnist(data_dir)), _say)
     return _run(session, folder, figures, curves=curves)
 

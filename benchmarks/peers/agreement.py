@@ -39,18 +39,19 @@ def small_problem() -> Problem:
     return Problem.of_minibatch(*random_minibatch(5, pixels=12, classes=3), hidden=8, classes=3)
 
 
-def check(system: str) -> dict[str, Any]:
+def check(system: str, *, gpu: bool = False) -> dict[str, Any]:
     """Returns what was compared and whether all of it is within its bound.
 
     Args:
         system: a key of `SYSTEMS`.
+        gpu: whether it computes on the GPU.
     """
     algorithm = SYSTEMS[system].algorithm
     measured: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         problem, path = Path(folder, "problem.npz"), str(Path(folder, "sample.npz"))
         small_problem().save(problem)
-        with Worker(system, problem, SMALL[algorithm], threads=1) as worker:
+        with Worker(system, problem, SMALL[algorithm], threads=1, gpu=gpu) as worker:
             if algorithm != "sgd":
                 worker.ask(
                     "sample", repetitions=_REPETITIONS, updates=_UPDATES, path=path, noiseless=False
@@ -61,7 +62,7 @@ def check(system: str) -> dict[str, Any]:
                 measured["error"] = relative_error(_load(path), _without_noise(algorithm))
             if system == "is-evosax":
                 worker.ask("record", path=path)
-                with Worker("is-plain", problem, SMALL["is"], threads=1) as ours:
+                with Worker("is-plain", problem, SMALL["is"], threads=1, gpu=gpu) as ours:
                     measured["same_noise_error"] = ours.ask("replay", path=path)["error"]
     bounds = {"z": LARGEST_Z, "error": LARGEST_ERROR, "same_noise_error": LARGEST_ERROR}
     agrees = all(value < bounds[name] for name, value in measured.items())

@@ -74,6 +74,7 @@ def measure(
     *,
     threads: int,
     repeats: int,
+    gpu: bool = False,
 ) -> dict[str, Any]:
     """Returns the point's times and peak memory.
 
@@ -85,11 +86,13 @@ def measure(
         minibatch: takes a batch size to images and labels.
         threads: processors that the system may use.
         repeats: timed updates at most; fewer when they take half a minute.
+        gpu: whether the system computes on the GPU.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder, "problem.npz")
         Problem.of_minibatch(*minibatch(point.batch), point.hidden).save(path)
-        with Worker(point.system, path, point.work(base), threads=threads) as worker:
+        work = point.work(base)
+        with Worker(point.system, path, work, threads=threads, gpu=gpu) as worker:
             answer = worker.ask("update")
             first: float = answer["seconds"]
             seconds: list[float] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from benchmarks.peers import gpu as device
 from benchmarks.peers.work import Work
 from reproduce import strict_json
 
@@ -30,6 +31,7 @@ class Worker:
         work: the update.
         threads: how many processors it may use.
         seed: of its noise.
+        gpu: whether it computes on the GPU.
 
     Attributes:
         system: its name.
@@ -44,6 +46,7 @@ class Worker:
         *,
         threads: int,
         seed: int = 0,
+        gpu: bool = False,
     ):
         self.system = system
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by `close`)
@@ -53,7 +56,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=_environment(),
+            env=_environment(gpu),
         )
         order = {
             "system": system,
@@ -61,6 +64,7 @@ class Worker:
             "work": dataclasses.asdict(work),
             "threads": threads,
             "seed": seed,
+            "gpu": gpu,
         }
         try:
             self.loading = self._exchange(order)
@@ -116,12 +120,10 @@ class Worker:
         return "".join(self._log.readlines()[-_SHOWN_LINES:])
 
 
-def _environment() -> dict[str, str]:
-    """Returns the environment of a worker: no accelerator, little talk, the code that runs here."""
+def _environment(gpu: bool) -> dict[str, str]:
+    """Returns the environment of a worker: its device, little talk, the code that runs here."""
     code = str(Path(__file__).resolve().parents[2])
-    return os.environ | {
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "JAX_PLATFORMS": "cpu",
+    return {**os.environ, **device.environment(gpu)} | {
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "PYTHONPATH": code,

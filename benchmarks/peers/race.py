@@ -24,11 +24,13 @@ class Measure:
         threads: processors that a system may use.
         repeats: timed updates of each system, after the first, which compiles, and two more.
         pause: seconds between updates, for what another process's threads still do.
+        gpu: whether they compute on the GPU.
     """
 
     threads: int
     repeats: int
     pause: float = 0.3
+    gpu: bool = False
 
 
 def race(
@@ -53,8 +55,8 @@ def race(
         runners = []
         for system in systems:
             work = works[SYSTEMS[system].algorithm]
-            worker = stack.enter_context(Worker(system, path, work, threads=measure.threads))
-            runners.append(_Runner(worker))
+            worker = Worker(system, path, work, threads=measure.threads, gpu=measure.gpu)
+            runners.append(_Runner(stack.enter_context(worker)))
             say(f"{system}: first update {runners[-1].first['seconds']:.2f} s")
         for turn in range(_WARM_UP + measure.repeats):
             # Each system follows each other one in its turn.

@@ -13,7 +13,7 @@ from reproduce.environment import describe
 _CODE = (
     "lerh_tf/**/*.py",
     "benchmarks/peers/systems/*.py",
-    *(f"benchmarks/peers/{name}.py" for name in ("problem", "work", "worker")),
+    *(f"benchmarks/peers/{name}.py" for name in ("gpu", "problem", "work", "worker")),
 )
 
 

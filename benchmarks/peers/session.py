@@ -32,6 +32,7 @@ class RacePlan:
         synthetic: whether to take random images, not MNIST.
         threads: processors that a system may use.
         repeats: timed updates of each system in the race.
+        gpu: the name of the GPU that they compute on; None: they see none.
     """
 
     systems: tuple[str, ...]
@@ -39,6 +40,7 @@ class RacePlan:
     synthetic: bool
     threads: int
     repeats: int
+    gpu: str | None = None
 
     @property
     def works(self) -> Mapping[str, Work]:
@@ -48,7 +50,13 @@ class RacePlan:
     @property
     def settings(self) -> dict[str, Any]:
         """What every measurement depends on."""
-        return {"images": "random" if self.synthetic else "MNIST", "threads": self.threads}
+        images = "random" if self.synthetic else "MNIST"
+        return {"images": images, "threads": self.threads, "gpu": self.gpu}
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the systems compute on a GPU."""
+        return self.gpu is not None
 
 
 class Session:
@@ -117,12 +125,14 @@ class Session:
 
     def _agreement(self, system: str) -> dict[str, Any]:
         bounds = {"z": agreement.LARGEST_Z, "error": agreement.LARGEST_ERROR}
-        return self._kept(f"checks/{system}", bounds, lambda: agreement.check(system))
+        return self._kept(
+            f"checks/{system}", bounds, lambda: agreement.check(system, gpu=self._plan.on_gpu)
+        )
 
     def _race(self, algorithm: str) -> dict[str, Any]:
         systems = [s for s in self._plan.systems if SYSTEMS[s].algorithm in (algorithm, "sgd")]
         works = {name: self._plan.works[name] for name in (algorithm, "sgd")}
-        measure = Measure(self._plan.threads, self._plan.repeats)
+        measure = Measure(self._plan.threads, self._plan.repeats, gpu=self._plan.on_gpu)
         settings = {
             "systems": systems,
             "works": {name: asdict(work) for name, work in works.items()},
@@ -161,7 +171,12 @@ class Session:
             f"curves/{point.system}-{point.axis}-{point.value}",
             {"point": asdict(point), "work": asdict(base), "repeats": repeats},
             lambda: curves.measure(
-                point, base, self._minibatch, threads=self._plan.threads, repeats=repeats
+                point,
+                base,
+                self._minibatch,
+                threads=self._plan.threads,
+                repeats=repeats,
+                gpu=self._plan.on_gpu,
             ),
         )
 
@@ -192,4 +207,5 @@ class Session:
         images = "random images" if plan.synthetic else "MNIST"
         network = f"784-{HIDDEN}-10, minibatch of {BATCH} ({images})"
         threads = f"{plan.threads} thread{'s' if plan.threads > 1 else ''} each"
-        return "; ".join([*budget, network, threads, *sorted(self._machines), when])
+        device = [f"{plan.gpu}, float32 without TF32; memory is the host's"] if plan.gpu else []
+        return "; ".join([*budget, network, threads, *device, *sorted(self._machines), when])

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from benchmarks.peers import gpu
 from benchmarks.peers.problem import Problem, flat
 from benchmarks.peers.systems import SYSTEMS, System
 from benchmarks.peers.work import Work
@@ -44,6 +45,8 @@ class _Server:
         self._work = Work(**order["work"])
         self._entry = SYSTEMS[order["system"]]
         _configure(order["threads"], self._entry.needs)
+        if order["gpu"]:
+            gpu.use(self._entry.needs)
         self._system = self._entry.build(self._problem, self._work, order["seed"])
 
     def update(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import pandas as pd
 from cyclopts import App, CycloptsError
 
+from benchmarks.peers import gpu as device
 from benchmarks.peers.networks.problem import BATCH, SHAPES, TITLES
 from benchmarks.peers.networks.race import race
 from benchmarks.peers.work import ALGORITHMS
@@ -31,6 +32,7 @@ def networks(
     networks: Annotated[list[str] | None, several] = None,
     threads: Annotated[int, integers_only] = 2,
     repeats: Annotated[int, integers_only] = 7,
+    gpu: Annotated[bool, single] = False,
     output: Annotated[Path, single] = _OUTPUT,
 ) -> None:
     """Times a weight update on networks that are not the paper's, side by side.
@@ -39,6 +41,7 @@ def networks(
         networks: Which: wide, convolutional, attention. [default: all]
         threads: Processors that a system may use. [default: 2]
         repeats: Timed updates of each system. [default: 7]
+        gpu: Compute on the GPU, which all libraries must be installed for, in full float32.
         output: File of the tables, committed as docs/measured/networks.md.
             [default: results/peers/networks.md]
     """
@@ -51,8 +54,9 @@ def networks(
         checks.positive_integer("repeats", repeats)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    parts = [section(network, race(network, threads, repeats, _say)) for network in chosen]
-    text = "\n\n".join([_TITLE, *parts, notes(threads, repeats)]) + "\n"
+    found = device.required_name() if gpu else None
+    parts = [section(network, race(network, threads, repeats, _say, gpu=gpu)) for network in chosen]
+    text = "\n\n".join([_TITLE, *parts, notes(threads, repeats, found)]) + "\n"
     print(text)
     write(output, text.encode(), output.with_name(f"{output.name}.part"))
     _say(f"wrote {output}")
@@ -79,15 +83,16 @@ def section(network: str, rows: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(tables)
 
 
-def notes(threads: int, repeats: int) -> str:
-    """Returns what was measured, and where."""
+def notes(threads: int, repeats: int, gpu: str | None) -> str:
+    """Returns what was measured, and where: on a GPU if that has a name."""
+    on = f"{gpu}, float32 without TF32; " if gpu else ""
     machine = describe()
     versions = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     lines = [
         f"{_BUDGET} A minibatch of {BATCH} random inputs; loss and gradient agree to 1e-4.",
         f"Medians of {repeats} updates, one of each system in turn, {threads} threads, a process "
         "per library; lerh_tf through `train_on_batch` with `jit_compile=False`.",
-        f"x lerh_tf: over the median of lerh_tf as it is by default. {machine['processor']}, "
+        f"x lerh_tf: over the median of lerh_tf as it is by default. {on}{machine['processor']}, "
         f"{machine['system']}.",
         f"Versions: {versions}",
     ]

@@ -1,5 +1,6 @@
 """One process per library, one update of each system in turn."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from benchmarks.asked import Asked
+from benchmarks.peers import gpu as device
 from benchmarks.peers.networks.problem import problem
 from benchmarks.peers.problem import flat
 from benchmarks.peers.worker import fix_threads
 
-LIBRARIES = ("library", "torch_loops", "jax_loops")
+LIBRARIES = {"library": (), "torch_loops": ("torch",), "jax_loops": ("jax",)}
+"""What each module needs beyond this project's own dependencies."""
 LARGEST_ERROR = 1e-4
 """Largest relative difference of the losses' gradients from this library's."""
 _PAUSE = 0.1
 
 
 def race(
-    network: str, threads: int, repeats: int, say: Callable[[str], None]
+    network: str, threads: int, repeats: int, say: Callable[[str], None], *, gpu: bool = False
 ) -> list[dict[str, Any]]:
     """Returns a row per algorithm and system.
 
@@ -31,13 +34,15 @@ def race(
         threads: processors that a system may use.
         repeats: timed updates of each system, after the first, which compiles.
         say: called with a line about each step.
+        gpu: whether they compute on the GPU.
 
     Raises:
         ValueError: a library's loss or gradient is another one.
     """
     with ExitStack() as stack:
         processes = [
-            stack.enter_context(Asked(_serve, library, network, threads)) for library in LIBRARIES
+            stack.enter_context(Asked(_serve, library, network, threads, gpu))
+            for library in LIBRARIES
         ]
         _check([process.ask("check") for process in processes])
         systems = [(process, *each) for process in processes for each in process.ask("systems")]
@@ -66,7 +71,7 @@ def race(
 
 def _check(found: Sequence[tuple[float, Any]]) -> None:
     (value, gradient), *others = found
-    for library, (other, theirs) in zip(LIBRARIES[1:], others, strict=True):
+    for library, (other, theirs) in zip([*LIBRARIES][1:], others, strict=True):
         error = np.linalg.norm(gradient - theirs) / np.linalg.norm(gradient)
         if not (abs(other - value) < LARGEST_ERROR * abs(value) and error < LARGEST_ERROR):
             raise ValueError(
@@ -75,9 +80,12 @@ def _check(found: Sequence[tuple[float, Any]]) -> None:
             )
 
 
-def _serve(connection: Connection, library: str, network: str, threads: int) -> None:
+def _serve(connection: Connection, library: str, network: str, threads: int, gpu: bool) -> None:
     """Answers until the other side closes."""
     fix_threads(threads)
+    os.environ.update(device.environment(gpu))
+    if gpu:
+        device.use(LIBRARIES[library])
     module = import_module(f"benchmarks.peers.networks.{library}")
     start = problem(network)
     systems = module.systems(network, start)

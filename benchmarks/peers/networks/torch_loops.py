@@ -10,6 +10,7 @@ from torch.nn.functional import conv2d, cross_entropy, layer_norm, max_pool2d
 
 from benchmarks.peers.networks.problem import KEY, Problem
 from benchmarks.peers.problem import Array
+from benchmarks.peers.systems.torch_device import array, finish, tensor
 
 Weights = list[Any]
 Loss = Callable[[Weights], Any]
@@ -25,24 +26,33 @@ def systems(network: str, problem: Problem) -> dict[tuple[str, str], Callable[[]
     """Returns functions that make a weight update, by algorithm and name."""
     torch.manual_seed(0)
     loss, x = _loss(network, problem), _tensors(problem)
-    return {
+    steps: dict[tuple[str, str], Callable[[], None]] = {
         ("sgld", "PyTorch"): lambda: _sgld(loss, x),
         ("is", "PyTorch, vmap"): lambda: _importance(loss, x, _CHUNKS[network]),
         ("is", "PyTorch, loop"): lambda: _importance_one_by_one(loss, x),
         ("hr", "PyTorch, vmap"): lambda: _heat(loss, x),
         ("hr", "PyTorch, loop"): lambda: _heat_one_by_one(loss, x),
     }
+    return {name: _finished(step) for name, step in steps.items()}
 
 
 def value_and_gradient(network: str, problem: Problem) -> tuple[float, list[Array]]:
     """Returns f and grad f at the first weights."""
     x = [w.requires_grad_() for w in _tensors(problem)]
     value = _loss(network, problem)(x)
-    return value.item(), [g.numpy() for g in torch.autograd.grad(value, x)]
+    return value.item(), [array(g) for g in torch.autograd.grad(value, x)]
 
 
 def _tensors(problem: Problem) -> Weights:
-    return [torch.from_numpy(w.copy()) for w in problem.weights]
+    return [tensor(w.copy()) for w in problem.weights]
+
+
+def _finished(step: Callable[[], None]) -> Callable[[], object]:
+    def update() -> None:
+        step()
+        finish()
+
+    return update
 
 
 def _sgld(loss: Loss, x: Weights) -> None:
@@ -61,7 +71,7 @@ def _sgld(loss: Loss, x: Weights) -> None:
 
 @torch.no_grad()
 def _importance(loss: Loss, x: Weights, chunk: int) -> None:
-    z = [torch.empty(chunk, *x_v.shape) for x_v in x]
+    z = [x_v.new_empty(chunk, *x_v.shape) for x_v in x]
     total, weight = [torch.zeros_like(x_v).flatten() for x_v in x], 0.0
 
     def loss_at(*parts: Any) -> Any:
@@ -96,7 +106,7 @@ def _importance_one_by_one(loss: Loss, x: Weights) -> None:
 
 def _heat(loss: Loss, x: Weights) -> None:
     y = [torch.zeros_like(x_v) for x_v in x]
-    z = [torch.empty(_PER_STEP, *x_v.shape) for x_v in x]
+    z = [x_v.new_empty(_PER_STEP, *x_v.shape) for x_v in x]
     for j in range(1, _STEPS + 1):
         centre = [x_v + y_v for x_v, y_v in zip(x, y, strict=True)]
 
@@ -129,7 +139,7 @@ def _moved(y: Weights, gradient: Weights, j: int) -> None:
 
 
 def _loss(network: str, problem: Problem) -> Loss:
-    x, labels = torch.from_numpy(problem.x), torch.from_numpy(problem.labels)
+    x, labels = tensor(problem.x), tensor(problem.labels)
     if network == "convolutional":
         x = x.permute(0, 3, 1, 2).contiguous()
     logits = _NETWORKS[network]

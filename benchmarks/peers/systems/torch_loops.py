@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from benchmarks.peers.problem import Array, Problem
+from benchmarks.peers.systems.torch_device import array, finish, tensor
 from benchmarks.peers.work import Work
 
 Weights = list[Any]
@@ -61,21 +62,22 @@ class Eager:
     _chain: Weights
 
     def __init__(self, problem: Problem, step: Step, *, chained: bool = False):
-        self._first = [torch.from_numpy(w.copy()) for w in problem.weights]
+        self._first = [tensor(w.copy()) for w in problem.weights]
         self._step, self._chained = step, chained
         self.restart()
 
     def update(self) -> None:
         """See `System`."""
         self._x, self._chain = self._step(self._x, self._chain)
+        finish()
 
     def weights(self) -> Sequence[Array]:
         """See `System`."""
-        return [x.numpy() for x in self._x]
+        return [array(x) for x in self._x]
 
     def chain(self) -> Sequence[Array]:
         """See `System`."""
-        return [y.numpy() for y in self._chain]
+        return [array(y) for y in self._chain]
 
     def restart(self) -> None:
         """See `System`."""
@@ -111,7 +113,7 @@ def _importance(problem: Problem, work: Work, chunk: int) -> Step:
 
     @torch.no_grad()
     def step(x: Weights, chain: Weights) -> tuple[Weights, Weights]:
-        z = [torch.empty(chunk, *x_v.shape) for x_v in x]
+        z = [x_v.new_empty(chunk, *x_v.shape) for x_v in x]
         moment = [torch.zeros_like(x_v).flatten() for x_v in x]
         largest, weight = -np.inf, 0.0
         for first in range(0, work.samples, chunk):
@@ -137,7 +139,7 @@ def _heat(problem: Problem, work: Work, fill: Fill) -> Step:
     def step(x: Weights, chain: Weights) -> tuple[Weights, Weights]:
         position = [x_v.clone().requires_grad_() for x_v in x]
         y = [torch.zeros_like(x_v) for x_v in x]
-        z = [torch.empty(work.samples, *x_v.shape) for x_v in x]
+        z = [x_v.new_empty(work.samples, *x_v.shape) for x_v in x]
         for a in work.step_sizes.tolist():
             for z_v in z:
                 fill(z_v)
@@ -153,7 +155,7 @@ def _heat(problem: Problem, work: Work, fill: Fill) -> Step:
 
 def network_loss(problem: Problem) -> Callable[[Weights], Any]:
     """Returns f."""
-    images, labels = torch.from_numpy(problem.images), torch.from_numpy(problem.labels)
+    images, labels = tensor(problem.images), tensor(problem.labels)
 
     def loss(weights: Weights) -> Any:
         hidden = torch.relu(torch.addmm(weights[1], images, weights[0]))
@@ -168,7 +170,7 @@ def _losses_around(problem: Problem, deviation: float) -> Callable[[Weights, Wei
     Products with x and z apart save a pass over a copy of the weights per sample, and a gradient
     in x is summed over the samples before it meets the images.
     """
-    images, labels = torch.from_numpy(problem.images), torch.from_numpy(problem.labels)
+    images, labels = tensor(problem.images), tensor(problem.labels)
 
     def losses(x: Weights, z: Weights) -> Any:
         around = torch.matmul(images, z[0]) + z[1][:, None]

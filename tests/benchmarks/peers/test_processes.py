@@ -31,7 +31,7 @@ class Answering:
 
     asked: ClassVar[list[tuple[str, str]]] = []
 
-    def __init__(self, system: str, problem: Path, work: Work, *, threads: int) -> None:
+    def __init__(self, system: str, problem: Path, work: Work, *, threads: int, gpu: bool) -> None:
         self.system = system
         self.loading = {"seconds": 3.0, "bytes": 60_000_000}
         self._seconds = 2.0
