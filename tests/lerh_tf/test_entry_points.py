@@ -1,6 +1,7 @@
 """Stock `fit`, `optimizer.step` and `TrainStep` make the same weight updates."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -42,10 +43,10 @@ class Explicit(TrainStep, keras.Model):
     """A functional model with `TrainStep`."""
 
 
-def everything(x: Any) -> Any:
+def everything(x: Any, activity_regularizer: str | None = "l1") -> Any:
     """Every kind of state and of further loss; the first kernel can be reduced, the second not."""
     x = layers.Dropout(0.5, seed=3)(layers.Dense(5, activation="tanh")(x))
-    x = layers.Dense(4, kernel_regularizer="l2", activity_regularizer="l1")(x)
+    x = layers.Dense(4, kernel_regularizer="l2", activity_regularizer=activity_regularizer)(x)
     return layers.BatchNormalization()(x)
 
 
@@ -90,8 +91,8 @@ def loss_of(model: keras.Model) -> Callable[[Any, Any], Any]:
     return lambda x, y: model.compute_loss(x=x, y=y, y_pred=model(x, training=True))
 
 
-def step(optimizer: Optimizer, data: Any) -> keras.Model:
-    model = build()
+def step(optimizer: Optimizer, data: Any, body: Body = everything) -> keras.Model:
+    model = build(body=body)
     loss = loss_of(model)
     for x, y in batches(data):
         optimizer.step(loss, model.trainable_variables, x, y)
@@ -210,11 +211,13 @@ def double_precision() -> Iterator[None]:
 def test_ragged_batches() -> None:
     # `fit` does not know their size as it traces, and TensorFlow rounds its sums otherwise: in
     # float32 by so much that a small fault could hide behind it.
-    kernel, data = "robbins-monro", (X, Y)
-    assert_equal(run(step, kernel, data), run(fit, kernel, data), rtol=1e-12)
+    kernel, data = "robbins-monro", (X.astype("float64"), Y.astype("float64"))
+    # Keras 3.13 cannot call a layer with such a regularizer in float64.
+    body = partial(everything, activity_regularizer=None)
+    assert_equal(run(step, kernel, data, body=body), run(fit, kernel, data, body=body), rtol=1e-12)
     optimizer = OPTIMIZERS[kernel]
-    expected = fit(optimizer(), data).history.history
-    logs = train_step(optimizer(), data).history.history
+    expected = fit(optimizer(), data, body=body).history.history
+    logs = train_step(optimizer(), data, body=body).history.history
     for name, values in expected.items():
         np.testing.assert_allclose(logs[name], values, rtol=1e-6)
 
