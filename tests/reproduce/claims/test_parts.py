@@ -72,13 +72,14 @@ def test_fact_is_certain() -> None:
 
 
 def test_any_part_is_broken_where_holms_procedure_rejects_one() -> None:
-    values = np.random.default_rng(0).normal(0.5, 0.4, size=(200, 3, 6))
+    # No more: each call of `multipletests` collects the garbage of the whole process.
+    values = np.random.default_rng(0).normal(0.5, 0.4, size=(40, 3, 6))
     verdicts = []
     for parts in ([Part("", one, low=0.9) for one in three] for three in values):
         rejected, *_ = multipletests([part.broken() for part in parts], ALPHA, method="holm")
         verdicts.append(is_uncontradicted(parts))
         assert verdicts[-1] != rejected.any()
-    assert 20 < sum(verdicts) < 180
+    assert 4 < sum(verdicts) < 36
 
 
 @pytest.mark.parametrize(
