@@ -1,11 +1,12 @@
 """Entropy-SGD's update, against NumPy on the same noise."""
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from examples.map.entropy_sgd import EntropySGD
-from lerh_tf import Estimate, LossFunction, PhiloxNoise
+from lerh_tf import Estimate, LocalEntropy, LossFunction, PhiloxNoise
 
 X = np.array([1.0, -0.5])
 A = np.array([2.0, 0.5])
@@ -52,3 +53,29 @@ def test_gamma_stays_where_the_chain_is_stable() -> None:
     np.testing.assert_array_equal(found(20_000), found(10**6))
     assert np.abs(found(20_000)).max() < 1.0
     assert np.abs(by_hand(20_000, most=np.inf)).max() > 1e9
+
+
+def test_where_the_loss_is_flat_the_average_has_the_spread_that_is_told() -> None:
+    # What a minibatch does not see, the optimizer draws at once with this deviation.
+    x = [tf.zeros([20_000], tf.float64)]
+    noise = PhiloxNoise(0, tf.constant(0, tf.int64), x)
+    flat = LossFunction(lambda w: 0.0 * tf.reduce_sum(w[0]), 1)
+    for momentum in (0.0, 0.9):
+        kernel = EntropySGD(gamma=0.2, step_size=0.1, momentum=momentum)
+        result: Estimate = kernel(flat, x, tf.constant(1.0, tf.float64), noise, (), 500)
+        law = result.complement
+        assert law is not None
+        assert (float(law.mean_start), float(law.last_start)) == (0.0, 0.0)
+        spread = result.displacement[0].numpy().std()
+        # The relative standard error of a deviation from 20,000 numbers is 0.005.
+        np.testing.assert_allclose(spread, law.mean_noise.numpy(), rtol=0.02)
+
+
+def test_a_training_samples_what_the_minibatch_sees() -> None:
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((50,)), keras.layers.Dense(3)])
+    optimizer = LocalEntropy(1.0, KERNEL, optimizer=keras.optimizers.SGD(0.5), seed=0)
+    model.compile(optimizer, "mse")
+    rng = np.random.default_rng(0)
+    model.train_on_batch(rng.normal(size=(4, 50)), rng.normal(size=(4, 3)))
+    assert optimizer.diagnostics["sampled_dimensions"] == 4 * 3 + 3
