@@ -10,6 +10,8 @@ _SHARED: Mapping[str, str] = {
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "JAX_PLATFORMS": "cuda",
+    # As nvidia-smi counts them.
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     "JAX_DEFAULT_MATMUL_PRECISION": "highest",
 }
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from examples.map.protocol import RATES, Protocol, Task
+from examples.map.protocol import DEAR_LENGTHS, DEAR_UPDATES, RATES, Protocol, Task
 from examples.map.search import Settings, Space, trials
 from reproduce.making import mnist
 from reproduce.records import Record, Run
@@ -51,11 +51,12 @@ class Plan:
     def updates(self, cell: Cell, settings: Settings) -> int:
         """Returns how many weight updates a run makes: its `length`, a share of those that fit.
 
-        Rounded, so that between checkpoints lie as many, a multiple of the protocol's `rounding`.
+        Rounded, so that between checkpoints lie as many, a multiple of the protocol's `rounding`
+        (`rates_rounding`).
         """
-        is_rates = self.protocol.task(cell[0]).kind == "rates"
-        parts = self.protocol.checkpoints * (len(RATES) if is_rates else 1)
-        multiple = parts * self.protocol.rounding
+        multiple = self.protocol.checkpoints * self.protocol.rounding
+        if self.protocol.task(cell[0]).kind == "rates":
+            multiple = len(RATES) * self.protocol.checkpoints * self.protocol.rates_rounding
         share = settings.get("length", 1.0)
         return multiple * max(1, round(share * self._fitting(cell) / multiple))
 
@@ -81,6 +82,8 @@ class Plan:
     def trials(self, cell: Cell) -> list[Settings]:
         """Returns the settings that are tried."""
         space = space_of(self.protocol.task(cell[0]), cell[1])
+        if "length" in space and self._fitting(cell) < DEAR_UPDATES:
+            space = {**space, "length": DEAR_LENGTHS}
         return trials(space, self.protocol.trials)
 
 
@@ -143,7 +146,7 @@ def finals(
 
 
 def space_of(task: Task, method: str) -> Space:
-    """Returns where a task's method is searched; at the grid of rates neither they nor length."""
+    """Returns where a task's method is searched; on the grid of rates neither rate nor length."""
     from examples.map.training import method_of
 
     if not trains_by_fit(task, method):

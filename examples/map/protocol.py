@@ -1,14 +1,15 @@
 """What the map measures, stated before any result: tasks, methods, budgets, bounds, contrasts.
 
 **Budgets.** What a weight update costs is measured once per network and method (`costs.json`, by
-`make map`), and a run gets at most as many updates as fit into its task's seconds: time decides the
-budgets, no run looks at a clock.
+`make map`), and a run gets at most as many updates as fit into its task's seconds, rounded: time
+decides the budgets, no run looks at a clock.
 
 **Length.** How much of the budget a run makes is searched like any hyper-parameter, `length`, and
 its learning rates and checkpoints stretch over that: whose updates are cheap need not train for
-longer than is good. Not where rates are constant: the learning rates' task, whose updates are
-fixed, and the strategies without a schedule, all of the inventory's among them. A shorter run of
-theirs is the beginning of a longer one, which keeps its best checkpoint anyway.
+longer than is good. Of methods whose updates are so dear that fewer than 2,000 fit, the shortest
+are not tried. Not where rates are constant: the learning rates' task, whose updates are fixed, and
+the strategies without a schedule, all of the inventory's among them. A shorter run of theirs is the
+beginning of a longer one, which keeps its best checkpoint anyway.
 
 **Tuning.** Sixteen trials per method and task by `search.trials`, on one seed of their own; the
 trial with the best score on the validation set is chosen. Eight were planned; with its length
@@ -16,6 +17,10 @@ searched a trial takes 0.28 of the budget on average, so that sixteen cost less 
 ones, and those without a length get sixteen as well. Validation labels are as wrong as training
 labels. In every run, tuning or not, the weights that are kept are those of the best of ten
 validations along the training (early stopping), for all methods alike.
+
+**Amendments**, made when the first task was half run, before any of its test scores was read: what
+is said of lengths where fewer than 2,000 updates fit, the rounding of the learning rates' task, and
+Entropy-SGD's noise, which is drawn where the minibatch sees the weights, as ours is.
 
 **Result.** The chosen settings on ten fresh seeds: other training images, wrong labels, initial
 weights and minibatches. The test set is read once per run, at its end, and by no tuning run. A run
@@ -33,11 +38,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from examples.map.search import LogUniform
+
 LEVEL = 0.05
 """Of the tests, and one minus that of the intervals."""
 
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Three decades of learning rates, SGD's; Adam's are a hundredth of them."""
+
+DEAR_UPDATES = 2000
+DEAR_LENGTHS = LogUniform(0.3, 1.0)
+"""Where `length` is searched if fewer updates fit into a task's seconds."""
 
 GRADIENT_METHODS = (
     "sgd",
@@ -199,6 +210,7 @@ class Protocol:
         seeds: Of the result.
         checkpoints: Validations along a training.
         rounding: Updates between two checkpoints are a multiple of it.
+        rates_rounding: The same where a run is seven, one at each of `RATES`.
         validation: Examples to validate on; scenarios for the inventory.
         test: Scenarios of the inventory's test; other test sets are whole.
         population: Candidates per update of strategies that take losses alone.
@@ -215,6 +227,7 @@ class Protocol:
     seeds: tuple[int, ...] = tuple(range(10))
     checkpoints: int = 10
     rounding: int = 10
+    rates_rounding: int = 5
     validation: int = 2000
     test: int = 1000
     population: int = 64
@@ -230,7 +243,15 @@ class Protocol:
 
     def settings(self) -> Mapping[str, Any]:
         """Returns what decides a run's numbers, beside task, method, seed and updates."""
-        decided = ("tasks", "trials", "tuning_seed", "seeds", "rounding", "updates")
+        decided = (
+            "tasks",
+            "trials",
+            "tuning_seed",
+            "seeds",
+            "rounding",
+            "rates_rounding",
+            "updates",
+        )
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in decided}
 
 
@@ -242,6 +263,7 @@ QUICK = Protocol(
     seeds=(0, 1),
     checkpoints=2,
     rounding=1,
+    rates_rounding=1,
     validation=100,
     test=20,
     population=8,

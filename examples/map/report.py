@@ -63,7 +63,7 @@ def _introduction(plan: Plan) -> str:
     return (
         "Local entropy and heat regularization beside what one would use otherwise: "
         f"{sum(task.primary for task in plan.protocol.tasks)} tasks, every method tuned by "
-        f"{plan.protocol.trials} trials and given at most the same time, "
+        f"{plan.protocol.trials} trials and given the same time at most, "
         f"{len(plan.protocol.seeds)} fresh seeds. `make map` makes all of it; this page is written "
         "from the records by `python -m examples.map report`."
     )

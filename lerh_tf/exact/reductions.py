@@ -94,7 +94,7 @@ def _is_rounded(dtype: tf.DType) -> bool:
     return (
         dtype == tf.float32
         and tf.config.experimental.tensor_float_32_execution_enabled()
-        and bool(tf.config.list_physical_devices("GPU"))
+        and bool(tf.config.get_visible_devices("GPU"))
     )
 
 

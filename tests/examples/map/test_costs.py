@@ -19,8 +19,8 @@ SGD = ("wrong-labels", "sgd")
 def test_updates_fit_into_the_seconds() -> None:
     # 15 / 0.0011 = 13636, to two digits 14000.
     assert PLAN.updates(SGD, {}) == PLAN.updates(SGD, {"length": 1.0}) == 14000
-    # 14 / 0.0011 = 12727, to two digits 13000; a multiple of 7 rates, 10 checkpoints and 10.
-    assert PLAN.updates(("learning-rates", "sgd"), {}) == 13300
+    # 14 / 0.0011 = 12727, to two digits 13000; a multiple of 7 rates, 10 checkpoints and 5.
+    assert PLAN.updates(("learning-rates", "sgd"), {}) == 12950
     assert PLAN.updates(("wrong-labels", "heat"), {}) == 100
 
 
@@ -34,8 +34,11 @@ def test_length_is_a_share_of_them_that_checkpoints_and_calls_divide() -> None:
 
 
 def test_all_that_has_a_schedule_tries_the_same_lengths() -> None:
+    methods = {name for task in PROTOCOL.tasks for name in task.methods}
+    costs = {task.network: dict.fromkeys(methods, 0.001) for task in PROTOCOL.tasks}
+    plan = Plan(PROTOCOL, costs, ())
     of_task = {
-        task.name: {m: PLAN.trials((task.name, m)) for m in task.methods} for task in PROTOCOL.tasks
+        task.name: {m: plan.trials((task.name, m)) for m in task.methods} for task in PROTOCOL.tasks
     }
     lengths = {
         (task, method): tuple(one.get("length") for one in trials)
@@ -48,6 +51,16 @@ def test_all_that_has_a_schedule_tries_the_same_lengths() -> None:
         assert found == ((None,) * 16 if without else lengths[SGD])
     # Sixteen trials make less than eight of all the updates would.
     assert sum(one["length"] for one in PLAN.trials(SGD)) < 8.0
+
+
+def test_no_trial_of_a_dear_method_is_too_short() -> None:
+    # 15 s are 1,000 updates: of the lengths of others the shortest would be 30.
+    plan = Plan(PROTOCOL, {"dense": {"sgd": 0.0074, "heat": 0.015}}, ())
+    dear, cheap = (plan.trials(("wrong-labels", name)) for name in ("heat", "sgd"))
+    assert all(0.3 <= one["length"] <= 1.0 for one in dear)
+    assert min(one["length"] for one in cheap) < 0.04
+    rank = [sorted(one["length"] for one in dear).index(each["length"]) for each in dear]
+    assert rank == [sorted(one["length"] for one in cheap).index(c["length"]) for c in cheap]
 
 
 def test_costs_are_measured_once_per_network_and_method(

@@ -78,14 +78,10 @@ def test_a_final_run_that_diverges_is_measured_all_the_same(
     assert np.isnan([found[name] for name in ("nll", "ece", "gap", "trace")]).all()
 
 
-def test_one_checkpoint_that_is_not_finite_is_divergence(
-    tiny: Protocol, halves: Mnist, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_checkpoint_that_is_not_finite_is_divergence(tiny: Protocol, halves: Mnist) -> None:
     """Whichever weights are kept: here those of the first checkpoint, which are finite."""
-    task, split = (
-        tiny.task("small-data"),
-        training.split_of(tiny.task("small-data"), 0, tiny, lambda: halves),
-    )
+    task = tiny.task("small-data")
+    split = training.split_of(task, 0, tiny, lambda: halves)
     model = training.build(task, "sgd", 0, keras.optimizers.SGD(0.1))
 
     def report(checkpoint: int) -> None:

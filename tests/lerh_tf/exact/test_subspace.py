@@ -173,7 +173,7 @@ def test_what_is_not_moved_comes_back_on_a_gpu_that_rounds_products(
     monkeypatch: pytest.MonkeyPatch, gpus: int, tf32: bool, expected: int
 ) -> None:
     config = tf.config.experimental
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * gpus)
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [kind] * gpus)
     monkeypatch.setattr(config, "tensor_float_32_execution_enabled", lambda: tf32)
     space = RowSpace(tf.linalg.qr(tf.constant(normal(5).T))[0], tf.TensorShape([5, 2]))
 
