@@ -11,7 +11,7 @@ from examples.map.findings import Finding
 from reproduce import storage
 from reproduce.figures import style
 
-_COLUMNS = 4
+_COLUMNS = 2
 _OURS, _THEIRS = style.COLOURS["sgld"], style.COLOURS["is"]
 
 
@@ -58,7 +58,7 @@ def draw(lines: pd.DataFrame, stem: Path) -> list[Path]:
         for one in axes[len(tasks) :]:
             one.set_visible(False)
         figure.supxlabel(
-            "test score less that of the rival that validation chose, 95 % interval\n"
+            "test score less the rival's, 95 % interval\n"
             "grey: equal for practice; blue: this library"
         )
         written = style.save(figure, stem)
@@ -82,3 +82,4 @@ def _panel(axes: Axes, lines: pd.DataFrame) -> None:
     near = lines[lines.gain > lines.gain.max() - 20.0 * bound]
     reach = max(2.0 * bound, 1.1 * float(near[["low", "high"]].abs().to_numpy().max()))
     axes.set_xlim(-reach, reach)
+    axes.locator_params(axis="x", nbins=4)
