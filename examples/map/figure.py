@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ from reproduce import storage
 from reproduce.figures import style
 
 _COLUMNS = 2
+_TITLE = 26
+"""Letters in a line of a panel's title."""
 _OURS, _THEIRS = style.COLOURS["sgld"], style.COLOURS["is"]
 
 
@@ -54,7 +57,7 @@ def draw(lines: pd.DataFrame, stem: Path) -> list[Path]:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for one, task in zip(axes, tasks, strict=False):
             _panel(one, lines[lines.task == task])
-            one.set_title(task)
+            one.set_title(fill(task, _TITLE))
         for one in axes[len(tasks) :]:
             one.set_visible(False)
         figure.supxlabel(
