@@ -68,19 +68,21 @@ def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> i
     Args:
         anchor: one tensor per variable, of the shape of its noise.
         footprint: how many numbers one evaluation of the loss holds, where a block's samples are
-            evaluated at once.
+            evaluated at once; 0 where they are not. Then a block holds two samples at least: one
+            alone would be evaluated twice (`Objective.vectorize`).
     """
+    smallest = 1 if isinstance(footprint, int) and footprint == 0 else 2
     if all(x.shape.is_fully_defined() for x in anchor) and isinstance(footprint, int):
         floats = sum(x.shape.num_elements() for x in anchor)
-        return min(
-            _LARGEST_BLOCK,
-            max(1, _BLOCK_FLOATS // max(floats, 1)),
-            max(1, _EVALUATION_FLOATS // max(footprint, 1)),
-        )
+        drawn = _BLOCK_FLOATS // max(floats, 1)
+        evaluated = _EVALUATION_FLOATS // max(footprint, 1)
+        return min(_LARGEST_BLOCK, max(smallest, min(drawn, evaluated)))
     floats = tf.add_n([tf.size(x, tf.int64) for x in anchor])
     drawn = _BLOCK_FLOATS // tf.maximum(floats, 1)
     evaluated = _EVALUATION_FLOATS // tf.maximum(tf.cast(footprint, tf.int64), 1)
-    return tf.cast(tf.clip_by_value(tf.minimum(drawn, evaluated), 1, _LARGEST_BLOCK), tf.int32)
+    return tf.cast(
+        tf.clip_by_value(tf.minimum(drawn, evaluated), smallest, _LARGEST_BLOCK), tf.int32
+    )
 
 
 class PhiloxNoise:

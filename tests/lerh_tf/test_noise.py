@@ -246,6 +246,17 @@ def test_block_size(shapes: list[tuple[int, ...]], size: int) -> None:
     assert int(block_size([tf.zeros(shape) for shape in shapes])) == size
 
 
+@pytest.mark.parametrize(
+    ("shape", "footprint", "size"),
+    [((2**20,), 1, 2), ((2**10,), 2**24, 2), ((2**10,), 2**21, 8), ((2**12,), 2**10, 256)],
+)
+def test_samples_that_are_evaluated_at_once_are_two_at_least(
+    shape: tuple[int, ...], footprint: int, size: int
+) -> None:
+    assert block_size([tf.zeros(shape)], footprint) == size
+    assert int(block_size([tf.zeros(shape)], tf.constant(footprint))) == size
+
+
 def test_block_size_of_shapes_known_only_in_the_graph_is_the_same() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, None])], autograph=False)
     def size(x: tf.Tensor) -> Any:
