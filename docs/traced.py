@@ -161,7 +161,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "39 % (heat regularization) to 56 %": Source(RACE, lambda r: span(shares(r, 0))),
         "4 to 8 %": Source(RACE, lambda r: span(shares(r, 1))),
         "within 2.2 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
-        "1.57 (JAX, SGLD), 1.10 (JAX, importance sampling) and 5.06 times": Source(
+        "1.45 (JAX, SGLD), 1.42 (JAX, importance sampling) and 5.22 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, SGLD, "JAX", "PyTorch"),
@@ -169,7 +169,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, WIDE, HR, "JAX", *TORCH),
             ],
         ),
-        "PyTorch 1.76, 1.01 and 1.58 times": Source(
+        "PyTorch 1.35, 1.32 and 1.57 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, CONVOLUTIONAL, SGLD, "PyTorch"),
@@ -177,7 +177,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, CONVOLUTIONAL, HR, *TORCH),
             ],
         ),
-        "0.20 and 0.29 times": Source(
+        "0.26 and 0.39 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, IS, "lerh_tf, control variate"),
