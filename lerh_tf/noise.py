@@ -3,15 +3,15 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
+
+from lerh_tf.philox import COUNTERS, random_bits
 
 # The position of the draws that concern no sample: no kernel draws so many blocks.
 COMPLEMENT_BLOCK = 2**31 - 1
 
-_PHILOX = 1
-_BLOCK_SHIFT = 32
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
 _BLOCK_FLOATS = 2**20
 _LARGEST_BLOCK = 1024
@@ -107,48 +107,83 @@ class PhiloxNoise:
         self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
     ) -> list[tf.Tensor]:
         """See `DivisibleNoise`."""
-        position = tf.bitwise.left_shift(
-            tf.cast(block, tf.uint64), tf.constant(_BLOCK_SHIFT, tf.uint64)
+        cuts = [_Cut.of(tensor, samples, first) for tensor in self._like]
+        rows = [cut.rows for cut in cuts]
+        drawn = random_bits(
+            tf.concat([cut.stream(index) for index, cut in enumerate(cuts)], 0),
+            tf.constant(self._seed, tf.uint64),
+            tf.concat([cut.counters for cut in cuts], 0),
+            [_low(tf.cast(block, tf.uint64)), _low(self._update), _high(self._update)],
         )
-        from_start = isinstance(first, int) and first == 0
-        draw = self._bits if from_start else functools.partial(self._later_bits, first)
-        return _normal([draw(*each, position, samples) for each in enumerate(self._like)])
-
-    def _bits(
-        self, index: int, tensor: tf.Tensor, position: tf.Tensor, samples: int | tf.Tensor
-    ) -> tf.Tensor:
-        """Returns random integers, shape [samples, *shape], from a position of the counter on."""
-        return tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=tf.concat([[samples], tf.shape(tensor)], 0),
-            key=tf.constant([self._seed << 32 | index], tf.uint64),
-            counter=tf.stack([position, self._update]),
-            alg=_PHILOX,
-            dtype=tf.int64 if working_dtype(tensor.dtype) == tf.float64 else tf.int32,
-        )
-
-    def _later_bits(
-        self,
-        first: int | tf.Tensor,
-        index: int,
-        tensor: tf.Tensor,
-        position: tf.Tensor,
-        samples: int | tf.Tensor,
-    ) -> tf.Tensor:
-        """Returns `_bits` without those of the first samples, which are not drawn."""
-        size = tf.size(tensor, tf.int64)
-        # The counter goes up by one for 128 bits.
-        together = 2 if working_dtype(tensor.dtype) == tf.float64 else 4
-        skipped = tf.cast(first, tf.int64) * size
-        position += tf.cast(skipped // together, tf.uint64)
-        wanted = tf.cast(samples, tf.int64) * size
-        flat = self._bits(index, tf.zeros([], tensor.dtype), position, wanted + together)
-        shape = tf.concat([[samples], tf.shape(tensor)], 0)
-        bits = tf.reshape(flat[skipped % together :][:wanted], shape)
-        return tf.ensure_shape(bits, [None, *tensor.shape])
+        parts = tf.split(drawn, rows)
+        return _normal([cut.out_of(part) for cut, part in zip(cuts, parts, strict=True)])
 
 
-# Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs two to three
-# both, and XLA's random bits more than that.
+class _Cut(NamedTuple):
+    """Which of a variable's random bits in a block are wanted.
+
+    Attributes:
+        like: the tensor whose shape the noise of one sample has.
+        shape: of the noise, a tensor.
+        counter: the first of the generator's counters that is needed, scalar int64 tensor.
+        skipped: how many numbers of that counter belong to an earlier sample.
+        wanted: how many numbers there are to be.
+    """
+
+    like: tf.Tensor
+    shape: tf.Tensor
+    counter: tf.Tensor
+    skipped: tf.Tensor
+    wanted: tf.Tensor
+
+    @classmethod
+    def of(cls, like: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor) -> "_Cut":
+        """Returns those of `samples` samples from the one at `first` on."""
+        size = tf.size(like, tf.int64)
+        before, wanted = (tf.cast(number, tf.int64) * size for number in (first, samples))
+        shape = tf.concat([[samples], tf.shape(like)], 0)
+        together = _per_counter(like)
+        return cls(like, shape, before // together, before % together, wanted)
+
+    @property
+    def rows(self) -> tf.Tensor:
+        """How many rows of counters hold them, scalar int64 tensor."""
+        together = _per_counter(self.like)
+        # However many are skipped, which XLA need not know.
+        return (self.wanted + together - 2) // (COUNTERS * together) + 1
+
+    @property
+    def counters(self) -> tf.Tensor:
+        """The first counter of each row, uint64 tensor."""
+        return tf.cast(self.counter + COUNTERS * tf.range(self.rows), tf.uint64)
+
+    def stream(self, index: int) -> tf.Tensor:
+        """The index for each row, uint64 tensor."""
+        return tf.fill([self.rows], tf.constant(index, tf.uint64))
+
+    def out_of(self, rows: tf.Tensor) -> tf.Tensor:
+        """Returns the bits as integers, one per number of the noise, shape [samples, *shape]."""
+        dtype = tf.int64 if working_dtype(self.like.dtype) == tf.float64 else tf.int32
+        bits = tf.reshape(tf.bitcast(rows, dtype), [-1])
+        found = tf.reshape(bits[self.skipped :][: self.wanted], self.shape)
+        return tf.ensure_shape(found, [None, *self.like.shape])
+
+
+def _per_counter(like: tf.Tensor) -> int:
+    """Returns how many numbers of the noise a counter gives the bits of."""
+    return 16 // working_dtype(like.dtype).size
+
+
+def _low(number: tf.Tensor) -> tf.Tensor:
+    return number & tf.constant(2**32 - 1, tf.uint64)
+
+
+def _high(number: tf.Tensor) -> tf.Tensor:
+    return tf.bitwise.right_shift(number, tf.constant(32, tf.uint64))
+
+
+# Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several
+# times both.
 @tf.function(jit_compile=True, autograph=False)
 def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
     """Returns standard normal numbers from tensors of random integers, one each."""
