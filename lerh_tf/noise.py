@@ -12,6 +12,8 @@ from lerh_tf.philox import COUNTERS, random_bits
 # The position of the draws that concern no sample: no kernel draws so many blocks.
 COMPLEMENT_BLOCK = 2**31 - 1
 
+# Of random bits that a counter gives.
+_BYTES = 16
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
 _BLOCK_FLOATS = 2**20
 _LARGEST_BLOCK = 1024
@@ -107,48 +109,64 @@ class PhiloxNoise:
         self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
     ) -> list[tf.Tensor]:
         """See `DivisibleNoise`."""
-        cuts = [_Cut.of(tensor, samples, first) for tensor in self._like]
-        rows = [cut.rows for cut in cuts]
-        drawn = random_bits(
-            tf.concat([cut.stream(index) for index, cut in enumerate(cuts)], 0),
+        cuts = [_Cut.of(stream, x, samples, first) for stream, x in enumerate(self._like)]
+        found: dict[int, tf.Tensor] = {}
+        for dtype in (tf.float32, tf.float64):
+            own = [cut for cut in cuts if cut.dtype == dtype]
+            if own:
+                # Whole rows of all variables: one loop, however many they are.
+                normal = _normal(self._bits(block, own), dtype)
+                parts = tf.split(normal, [cut.rows for cut in own])
+                found |= {cut.stream: cut.out_of(z) for cut, z in zip(own, parts, strict=True)}
+        return [found[cut.stream] for cut in cuts]
+
+    def _bits(self, block: tf.Tensor, cuts: Sequence["_Cut"]) -> tf.Tensor:
+        """Returns rows of random numbers, one variable's after another's."""
+        streams = [tf.fill([cut.rows], tf.constant(cut.stream, tf.uint64)) for cut in cuts]
+        return random_bits(
+            tf.concat(streams, 0),
             tf.constant(self._seed, tf.uint64),
             tf.concat([cut.counters for cut in cuts], 0),
             [_low(tf.cast(block, tf.uint64)), _low(self._update), _high(self._update)],
         )
-        parts = tf.split(drawn, rows)
-        return _normal([cut.out_of(part) for cut, part in zip(cuts, parts, strict=True)])
 
 
 class _Cut(NamedTuple):
-    """Which of a variable's random bits in a block are wanted.
+    """What is wanted of a variable's noise in a block.
 
     Attributes:
-        like: the tensor whose shape the noise of one sample has.
-        shape: of the noise, a tensor.
+        stream: the variable's position, and the generator's stream.
+        dtype: of its noise.
+        like: the shape of one sample, static as far as it is known.
+        shape: the shape of the result, a tensor.
         counter: the first of the generator's counters that is needed, scalar int64 tensor.
         skipped: how many numbers of that counter belong to an earlier sample.
         wanted: how many numbers there are to be.
     """
 
-    like: tf.Tensor
+    stream: int
+    dtype: tf.DType
+    like: tf.TensorShape
     shape: tf.Tensor
     counter: tf.Tensor
     skipped: tf.Tensor
     wanted: tf.Tensor
 
     @classmethod
-    def of(cls, like: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor) -> "_Cut":
-        """Returns those of `samples` samples from the one at `first` on."""
-        size = tf.size(like, tf.int64)
+    def of(
+        cls, stream: int, like: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor
+    ) -> "_Cut":
+        """Returns `samples` samples from the one at `first` on."""
+        dtype, size = working_dtype(like.dtype), tf.size(like, tf.int64)
         before, wanted = (tf.cast(number, tf.int64) * size for number in (first, samples))
         shape = tf.concat([[samples], tf.shape(like)], 0)
-        together = _per_counter(like)
-        return cls(like, shape, before // together, before % together, wanted)
+        together = _BYTES // dtype.size
+        return cls(stream, dtype, like.shape, shape, before // together, before % together, wanted)
 
     @property
     def rows(self) -> tf.Tensor:
         """How many rows of counters hold them, scalar int64 tensor."""
-        together = _per_counter(self.like)
+        together = _BYTES // self.dtype.size
         # However many are skipped, which XLA need not know.
         return (self.wanted + together - 2) // (COUNTERS * together) + 1
 
@@ -157,21 +175,10 @@ class _Cut(NamedTuple):
         """The first counter of each row, uint64 tensor."""
         return tf.cast(self.counter + COUNTERS * tf.range(self.rows), tf.uint64)
 
-    def stream(self, index: int) -> tf.Tensor:
-        """The index for each row, uint64 tensor."""
-        return tf.fill([self.rows], tf.constant(index, tf.uint64))
-
     def out_of(self, rows: tf.Tensor) -> tf.Tensor:
-        """Returns the bits as integers, one per number of the noise, shape [samples, *shape]."""
-        dtype = tf.int64 if working_dtype(self.like.dtype) == tf.float64 else tf.int32
-        bits = tf.reshape(tf.bitcast(rows, dtype), [-1])
-        found = tf.reshape(bits[self.skipped :][: self.wanted], self.shape)
-        return tf.ensure_shape(found, [None, *self.like.shape])
-
-
-def _per_counter(like: tf.Tensor) -> int:
-    """Returns how many numbers of the noise a counter gives the bits of."""
-    return 16 // working_dtype(like.dtype).size
+        """Returns what is wanted of whole rows, shape [samples, *shape]."""
+        z = tf.reshape(tf.reshape(rows, [-1])[self.skipped :][: self.wanted], self.shape)
+        return tf.ensure_shape(z, [None, *self.like])
 
 
 def _low(number: tf.Tensor) -> tf.Tensor:
@@ -185,9 +192,11 @@ def _high(number: tf.Tensor) -> tf.Tensor:
 # Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several
 # times both.
 @tf.function(jit_compile=True, autograph=False)
-def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns standard normal numbers from tensors of random integers, one each."""
-    return [_quantile_64(b) if b.dtype == tf.int64 else _quantile_32(b) for b in bits]
+def _normal(numbers: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Returns standard normal numbers from random integers of 64 bits, two of float32 from each."""
+    if dtype == tf.float64:
+        return _quantile_64(tf.bitcast(numbers, tf.int64))
+    return _quantile_32(tf.bitcast(numbers, tf.int32))
 
 
 def _quantile_32(bits: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from lerh_tf.noise import PhiloxNoise, _normal, block_size
+from lerh_tf.noise import PhiloxNoise, _quantile_32, _quantile_64, block_size
 from tests.lerh_tf._kernels import Array
 
 SHAPES = ((3,), (2, 2), ())
@@ -103,6 +103,14 @@ def test_a_part_of_a_block_is_that_part_of_it(dtype: tf.DType, first: int) -> No
         np.testing.assert_array_equal(z, all_of_it[first : first + 2])
 
 
+def test_noise_of_several_dtypes_is_that_of_each() -> None:
+    zero = tf.constant(0, tf.int64)
+    mixed = PhiloxNoise(0, zero, [tf.zeros((2, 2), d) for d in (tf.float64, tf.float32)])(zero, 3)
+    wide, narrow = (draw(samples=3, shapes=[(2, 2)] * 2, dtype=d) for d in (tf.float64, tf.float32))
+    np.testing.assert_array_equal(mixed[0], wide[0])
+    np.testing.assert_array_equal(mixed[1], narrow[1])
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_a_step_compiled_as_a_whole_draws_the_same(dtype: tf.DType) -> None:
     position: dict[str, Any] = {"seed": 3, "update": 5, "block": 7, "dtype": dtype}
@@ -169,7 +177,8 @@ def test_the_distribution_is_normal(dtype: tf.DType, jit_compile: bool) -> None:
 
 
 def quantiles(bits: Array) -> Array:
-    found: Array = _normal([tf.constant(bits)])[0].numpy()
+    quantile = _quantile_64 if bits.dtype == np.int64 else _quantile_32
+    found: Array = tf.function(quantile, jit_compile=True)(tf.constant(bits)).numpy()
     return found
 
 
