@@ -92,7 +92,7 @@ reference: $(INSTALLED) ## Copy the records of everything into the reference run
 benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 	$(RUN) -m benchmarks.plain $(ARGS)
 
-profile: $(INSTALLED) ## Time what a weight update consists of.
+profile: $(INSTALLED) ## Time what a weight update consists of (QUICK=1: a small budget).
 	$(RUN) -m benchmarks.profile $(if $(QUICK),--quick) $(ARGS)
 
 peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).

@@ -100,7 +100,7 @@ def line(algorithm: str, seconds: Mapping[str, float]) -> dict[str, str]:
     return {
         "algorithm": algorithm,
         "whole s": f"{left[0]:.4f}",
-        **{name: f"{share / left[0]:.0%}" for name, share in shares.items()},
+        **{name: f"{round(100 * share / left[0])} %" for name, share in shares.items()},
     }
 
 

@@ -70,8 +70,8 @@ def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> i
     Args:
         anchor: one tensor per variable, of the shape of its noise.
         footprint: how many numbers one evaluation of the loss holds, where a block's samples are
-            evaluated at once; 0 where they are not. Then a block holds two samples at least: one
-            alone would be evaluated twice (`Objective.vectorize`).
+            evaluated at once: then they are two at least, since one alone would be evaluated twice
+            (`Objective.vectorize`). 0 where they are not.
     """
     smallest = 1 if isinstance(footprint, int) and footprint == 0 else 2
     if all(x.shape.is_fully_defined() for x in anchor) and isinstance(footprint, int):
@@ -127,7 +127,8 @@ class PhiloxNoise:
             tf.concat(streams, 0),
             tf.constant(self._seed, tf.uint64),
             tf.concat([cut.counters for cut in cuts], 0),
-            [_low(tf.cast(block, tf.uint64)), _low(self._update), _high(self._update)],
+            tf.cast(block, tf.uint64),
+            self._update,
         )
 
 
@@ -179,14 +180,6 @@ class _Cut(NamedTuple):
         """Returns what is wanted of whole rows, shape [samples, *shape]."""
         z = tf.reshape(tf.reshape(rows, [-1])[self.skipped :][: self.wanted], self.shape)
         return tf.ensure_shape(z, [None, *self.like])
-
-
-def _low(number: tf.Tensor) -> tf.Tensor:
-    return number & tf.constant(2**32 - 1, tf.uint64)
-
-
-def _high(number: tf.Tensor) -> tf.Tensor:
-    return tf.bitwise.right_shift(number, tf.constant(32, tf.uint64))
 
 
 # Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several

@@ -22,25 +22,27 @@ _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 # A function of its own: within another XLA would mix a counter anew for each half of a number.
 @tf.function(jit_compile=True, autograph=False)
 def random_bits(
-    stream: tf.Tensor, seed: tf.Tensor, first: tf.Tensor, position: Sequence[tf.Tensor]
+    stream: tf.Tensor, seed: tf.Tensor, first: tf.Tensor, block: tf.Tensor, update: tf.Tensor
 ) -> tf.Tensor:
     """Returns rows of random numbers.
 
-    The key of a row is (stream, seed). All words are of 32 bits, in uint64 tensors.
+    The key of a row is (stream, seed), its counters (first, block, update), (first + 1, ...) and so
+    on, with the lowest bits first: words of 32 bits each, but for an update of two.
 
     Args:
-        stream: the key's lower word, shape [rows].
-        seed: its higher word, a scalar.
-        first: the lowest word of a row's first counter, shape [rows]; that of its last counter is
-            to be one of 32 bits too.
-        position: the counters' three higher words, scalars, the lower ones first.
+        stream: shape [rows], uint64 as all of them.
+        seed: scalar.
+        first: shape [rows]; that of a row's last counter is to have 32 bits too.
+        block: scalar, of which the lowest 32 bits are taken.
+        update: scalar.
 
     Returns:
         uint64 tensor of shape [rows, 2 COUNTERS].
     """
-    # Both numbers of a counter are mixed by themselves: XLA has no loop with two results.
+    # Both numbers of a counter are mixed by themselves: XLA would mix twice all the same.
     entries = tf.range(2 * COUNTERS)
     counters = first[:, None] + tf.cast(entries // 2, tf.uint64)
+    position = _low(block), *_words(update)
     words = _mixed([counters, *position], (stream[:, None], seed))
     is_first = tf.equal(entries % 2, 0)
     low, high = (tf.where(is_first, words[i], words[i + 2]) for i in (0, 1))
@@ -51,16 +53,17 @@ def _mixed(counter: Sequence[tf.Tensor], key: Sequence[tf.Tensor]) -> list[tf.Te
     """Returns the four words that the rounds make of a counter's four."""
     words = list(counter)
     for step in range(_ROUNDS):
-        (high_0, low_0), (high_2, low_2) = map(_product, words[::2], _MULTIPLIERS)
+        (low_0, high_0), (low_2, high_2) = (
+            _words(word * _word(m)) for word, m in zip(words[::2], _MULTIPLIERS, strict=True)
+        )
         keys = [_low(k + _word(step * s)) for k, s in zip(key, _KEY_STEPS, strict=True)]
         words = [high_2 ^ words[1] ^ keys[0], low_2, high_0 ^ words[3] ^ keys[1], low_0]
     return words
 
 
-def _product(word: tf.Tensor, multiplier: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the high and the low word of a product."""
-    product = word * _word(multiplier)
-    return tf.bitwise.right_shift(product, _word(32)), _low(product)
+def _words(number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the low and the high word of a number."""
+    return _low(number), tf.bitwise.right_shift(number, _word(32))
 
 
 def _low(number: tf.Tensor) -> tf.Tensor:

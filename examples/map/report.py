@@ -151,8 +151,8 @@ def _added(one: Finding) -> list[str]:
     if not one.added:
         return []
     return [
-        "In italics: added when results were known, without a part in the contrast, at as many "
-        "updates as ours with SGD inside."
+        "In italics: added when results were known, without a part in the contrast, at most as "
+        "many updates as ours with SGD inside."
     ]
 
 
@@ -169,7 +169,7 @@ def _by_rate(one: Finding) -> list[str]:
 
 
 def _diverged(one: Finding) -> list[str]:
-    counts = {method.title: method.diverged() for method in one.methods}
+    counts = {method.title: method.diverged() for method in (*one.methods, *one.added)}
     found = [f"{title} ({count})" for title, count in counts.items() if count]
     if not found:
         return []

@@ -47,6 +47,7 @@ def with_products(objective: ReplayedLoss, weights: Weights) -> ReplayedLoss:
     products = objective.replacing(_RULES, weights)
     # Half as many samples at once: patches that stay in cache are cut, met and summed faster.
     products.footprint *= 2
+    products.unbatched *= 2
     return products
 
 

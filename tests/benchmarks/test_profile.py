@@ -14,10 +14,10 @@ def test_shares_are_what_an_update_takes_less_without_a_part() -> None:
     assert profile.line("SGLD", seconds) == {
         "algorithm": "SGLD",
         "whole s": "0.5000",
-        "train step": "20%",
-        "noise": "40%",
-        "evaluations": "30%",
-        "the rest": "10%",
+        "train step": "20 %",
+        "noise": "40 %",
+        "evaluations": "30 %",
+        "the rest": "10 %",
     }
 
 

@@ -112,6 +112,25 @@ def test_noise_of_several_dtypes_is_that_of_each() -> None:
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("first", [0, 1, 126, 254])
+def test_bits_are_those_of_the_position(dtype: tf.DType, size: int, first: int) -> None:
+    # By TensorFlow's own generator. Rows of 256, or 128, numbers are not in the way.
+    seed, update, block, samples = 7, 2**33 + 5, 11, 131
+    noise = PhiloxNoise(seed, tf.constant(update, tf.int64), [tf.zeros([size], dtype)] * 2)
+    found = noise(tf.constant(block, tf.int64), samples, first)
+    for stream, z in enumerate(found):
+        bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
+            shape=[first + samples, size],
+            key=tf.constant([seed << 32 | stream], tf.uint64),
+            counter=tf.constant([block << 32, update], tf.uint64),
+            alg=1,
+            dtype=tf.int64 if dtype == tf.float64 else tf.int32,
+        )
+        np.testing.assert_array_equal(z, quantiles(bits.numpy())[first:])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_a_step_compiled_as_a_whole_draws_the_same(dtype: tf.DType) -> None:
     position: dict[str, Any] = {"seed": 3, "update": 5, "block": 7, "dtype": dtype}
     for a, b in zip(draw(**position), draw(jit_compile=True, **position), strict=True):

@@ -28,12 +28,13 @@ def words(text: str) -> list[int]:
 def drawn(keys: Sequence[tuple[int, int]], counter: Sequence[int]) -> Array:
     """Rows of numbers of 32 bits, one per key; all have one seed."""
     streams, seeds = zip(*keys, strict=True)
-    first, *position = (tf.constant(word, tf.uint64) for word in counter)
+    first, block, low, high = counter
     numbers = random_bits(
         tf.constant(streams, tf.uint64),
         tf.constant(seeds[0], tf.uint64),
-        tf.fill([len(streams)], first),
-        position,
+        tf.fill([len(streams)], tf.constant(first, tf.uint64)),
+        tf.constant(block, tf.uint64),
+        tf.constant(low | high << 32, tf.uint64),
     )
     found: Array = numbers.numpy().view("uint32")
     return found
