@@ -95,8 +95,8 @@ def _methods(plan: Plan) -> str:
         f"{compared} In brackets how many hyper-parameters are searched; their ranges stand in "
         "`examples/map/methods.py` and `strategies.py`. Averaged weights, SAM, weight noise, "
         "Entropy-SGD and ours as compared have momentum SGD inside. Not compared are losses that "
-        "are robust to wrong labels, label smoothing, dropout, the straight-through estimator with Adam and, for "
-        "the inventory, a policy of the textbook with its numbers tuned; its base-stock rule "
+        "are robust to wrong labels, label smoothing, dropout, the straight-through estimator with "
+        "Adam and, for the inventory, a policy of the textbook with its numbers tuned; its base-stock rule "
         "knows nothing of what an order costs, so that all come out above it."
     )
 
