@@ -96,8 +96,8 @@ def _methods(plan: Plan) -> str:
         "`examples/map/methods.py` and `strategies.py`. Averaged weights, SAM, weight noise, "
         "Entropy-SGD and ours as compared have momentum SGD inside. Not compared are losses that "
         "are robust to wrong labels, label smoothing, dropout, the straight-through estimator with "
-        "Adam and, for the inventory, a policy of the textbook with its numbers tuned; its base-stock rule "
-        "knows nothing of what an order costs, so that all come out above it."
+        "Adam and, for the inventory, a policy of the textbook with its numbers tuned; its "
+        "base-stock rule knows nothing of what an order costs, so that all come out above it."
     )
 
 
