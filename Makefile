@@ -33,7 +33,7 @@ STALE := $(shell "$(ASKED)" -I -c '$(IDENTITY)' 2>/dev/null | cmp -s - $(INSTALL
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help all theory table1 table2 figure1 figure2 figure3 figure4 figure5 figure6 figure7 figure8 \
-    section61 readings estimators figures report report-check verify reference benchmark peers networks scaling map \
+    section61 readings estimators figures report report-check verify reference benchmark profile peers networks scaling map \
     test check oldest docs docs-check venv dist clean stale
 
 help: ## Print this list.
@@ -91,6 +91,9 @@ reference: $(INSTALLED) ## Copy the records of everything into the reference run
 
 benchmark: $(INSTALLED) ## Time the plain kernels beside loops written by hand.
 	$(RUN) -m benchmarks.plain $(ARGS)
+
+profile: $(INSTALLED) ## Time what a weight update consists of (QUICK=1: a small budget).
+	$(RUN) -m benchmarks.profile $(if $(QUICK),--quick) $(ARGS)
 
 peers: ## Race the weight updates against other libraries', in .venv-peers (QUICK=1: a small budget).
 	@$(MAKE) --no-print-directory venv VENV=$(PEERS) EXTRA=peers

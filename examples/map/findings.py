@@ -85,12 +85,14 @@ class Finding:
         methods: Every method whose trials and runs are all there.
         missing: The titles of the others.
         contrast: None as long as any is missing.
+        added: Methods without a part in the contrast whose runs are all there.
     """
 
     task: Task
     methods: Sequence[Found]
     missing: Sequence[str]
     contrast: Contrast | None
+    added: Sequence[Found] = ()
 
     def against_rival(self, method: Found) -> Difference | None:
         """Returns a method's scores less the rival's; None of the rival itself."""
@@ -160,16 +162,18 @@ def _finding(
     settings: Mapping[Cell, Settings],
     finals: Mapping[Cell, Mapping[int, Record]],
 ) -> Finding:
-    methods, missing = [], []
-    for name in task.methods:
+    found: dict[str, Found] = {}
+    for name in (*task.methods, *task.added):
         cell, (title, is_ours) = (task.name, name), _method(name, task)
         records = finals.get(cell, {})
         if set(records) == set(plan.protocol.seeds):
             best = max(map(jobs.validation, trials[cell]))
-            methods.append(Found(name, title, is_ours, settings[cell], best, records))
-        else:
-            missing.append(title)
-    return Finding(task, methods, missing, None if missing else _contrast(task, methods))
+            found[name] = Found(name, title, is_ours, settings[cell], best, records)
+    methods = [found[name] for name in task.methods if name in found]
+    missing = [title_of(name, task) for name in task.methods if name not in found]
+    contrast = None if missing else _contrast(task, methods)
+    added = [found[name] for name in task.added if name in found]
+    return Finding(task, methods, missing, contrast, added)
 
 
 def _contrast(task: Task, methods: Sequence[Found]) -> Contrast:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from examples.map.protocol import DEAR_LENGTHS, DEAR_UPDATES, RATES, Protocol, Task
+from examples.map.protocol import ADDED, DEAR_LENGTHS, DEAR_UPDATES, RATES, Protocol, Task
 from examples.map.search import Settings, Space, trials
 from reproduce.making import mnist
 from reproduce.records import Record, Run
@@ -46,7 +46,8 @@ class Plan:
 
     def cells(self) -> list[Cell]:
         """Returns the tasks with their methods."""
-        return [(name, m) for name in self.tasks for m in self.protocol.task(name).methods]
+        tasks = map(self.protocol.task, self.tasks)
+        return [(task.name, method) for task in tasks for method in (*task.methods, *task.added)]
 
     def updates(self, cell: Cell, settings: Settings) -> int:
         """Returns how many weight updates a run makes: its `length`, a share of those that fit.
@@ -65,12 +66,13 @@ class Plan:
         if self.protocol.updates is not None:
             return self.protocol.updates
         task = self.protocol.task(cell[0])
-        return float(f"{task.seconds / self.costs[task.network][cell[1]]:.2g}")
+        cost = self.costs[task.network][ADDED.get(cell[1], cell[1])]
+        return float(f"{task.seconds / cost:.2g}")
 
     def configuration(self, cell: Cell, settings: Settings) -> dict[str, Any]:
         """Returns what decides a run's numbers beside seed and execution, as JSON types."""
         task = asdict(self.protocol.task(cell[0]))
-        decided = ("title", "methods", "seconds", "bound", "primary")
+        decided = ("title", "methods", "seconds", "bound", "primary", "added")
         return {
             "task": {name: value for name, value in task.items() if name not in decided},
             "method": cell[1],

@@ -89,16 +89,26 @@ def _adam(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimiz
     return keras.optimizers.AdamW(_times(ADAM_PER_SGD, rate), weight_decay=decay)
 
 
+def _momentum(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimizer:
+    return _sgd(settings, rate)
+
+
+def _gradients(settings: Settings) -> Kernel:
+    return ImportanceSampling(GRADIENTS, estimator="gradients")
+
+
 def _average(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimizer:
     return _sgd(settings, rate, use_ema=True, ema_momentum=1.0 - settings["forgetting"])
 
 
-def _local_entropy(kernel: Callable[[Settings], Kernel], tau: str | float = "tau") -> Any:
-    """Returns what makes momentum SGD along g = (x - m) / tau of a kernel's m."""
+def _local_entropy(
+    kernel: Callable[[Settings], Kernel], tau: str | float = "tau", inside: Any = _momentum
+) -> Any:
+    """Returns what makes momentum SGD, or Adam, along g = (x - m) / tau of a kernel's m."""
 
     def make(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimizer:
         variance = settings[tau] if isinstance(tau, str) else tau
-        inner = _sgd(settings, rate)
+        inner = inside(settings, rate, seed)
         return LocalEntropy(
             variance, kernel(settings), optimizer=inner, seed=seed, on_failure="warn"
         )
@@ -106,13 +116,16 @@ def _local_entropy(kernel: Callable[[Settings], Kernel], tau: str | float = "tau
     return make
 
 
-def _heat(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimizer:
-    steps = RobbinsMonroSteps(1.0, 1.0, largest=0.5)
-    solver = RobbinsMonro(GRADIENTS // 2, 2, step_sizes=steps)
-    inner = _sgd(settings, rate)
-    return HeatRegularization(
-        settings["tau"], solver, optimizer=inner, seed=seed, on_failure="warn"
-    )
+def _heat(inside: Any = _momentum) -> Any:
+    def make(settings: Settings, rate: Rate, seed: int) -> keras.optimizers.Optimizer:
+        steps = RobbinsMonroSteps(1.0, 1.0, largest=0.5)
+        solver = RobbinsMonro(GRADIENTS // 2, 2, step_sizes=steps)
+        inner = inside(settings, rate, seed)
+        return HeatRegularization(
+            settings["tau"], solver, optimizer=inner, seed=seed, on_failure="warn"
+        )
+
+    return make
 
 
 def _entropy_sgd(settings: Settings) -> EntropySGD:
@@ -143,11 +156,13 @@ COMMON: Space = {
 `length` is the share of its budget that a run makes.
 """
 
+_OF_ADAM: Space = {name: values for name, values in COMMON.items() if name != "momentum"}
+
 METHODS: Mapping[str, Method] = {
-    "sgd": Method("SGD", COMMON, lambda s, rate, seed: _sgd(s, rate)),
+    "sgd": Method("SGD", COMMON, _momentum),
     "adam": Method(
         "Adam with decoupled decay",
-        {name: values for name, values in COMMON.items() if name != "momentum"},
+        _OF_ADAM,
         _adam,
     ),
     "average": Method(
@@ -175,17 +190,24 @@ METHODS: Mapping[str, Method] = {
     "local_entropy": Method(
         "local entropy",
         {**COMMON, **_TAU},
-        _local_entropy(lambda s: ImportanceSampling(GRADIENTS, estimator="gradients")),
+        _local_entropy(_gradients),
         is_ours=True,
     ),
-    "heat": Method("heat regularization", {**COMMON, **_TAU}, _heat, is_ours=True),
+    "heat": Method("heat regularization", {**COMMON, **_TAU}, _heat(), is_ours=True),
+    "local_entropy_adam": Method(
+        "local entropy, Adam inside",
+        {**_OF_ADAM, **_TAU},
+        _local_entropy(_gradients, inside=_adam),
+        is_ours=True,
+    ),
+    "heat_adam": Method(
+        "heat regularization, Adam inside", {**_OF_ADAM, **_TAU}, _heat(_adam), is_ours=True
+    ),
 }
 """For a loss with gradients."""
 
 SIGN_METHODS: Mapping[str, Method] = {
-    "straight_through": Method(
-        "straight-through estimator", COMMON, lambda s, rate, seed: _sgd(s, rate)
-    ),
+    "straight_through": Method("straight-through estimator", COMMON, _momentum),
     "local_entropy": Method(
         "local entropy without gradients",
         {

@@ -99,13 +99,14 @@ def _sentences(found: Sequence[Finding]) -> list[str]:
 
 def _task(one: Finding, plan: Plan) -> str:
     scored = _OF_INVENTORY if one.task.kind == "control" else "accuracy"
-    table = pd.DataFrame([_row(one, method, plan) for method in one.methods])
+    table = pd.DataFrame([_row(one, method, plan) for method in (*one.methods, *one.added)])
     parts = [
         f"## {_start(one.task.title)}",
         table.to_markdown(index=False, disable_numparse=True),
         f"Score: {scored}. *Tuning*: the best trial's validation score, which chose the settings, "
         "the length among them: *updates*, of *at most* as many. *Validation*: the mean over the "
         "seeds, which chose ours and the rival.",
+        *_added(one),
         *_by_rate(one),
         *([f"Not run to their end yet: {', '.join(one.missing)}."] if one.missing else []),
         *_diverged(one),
@@ -119,7 +120,7 @@ def _row(one: Finding, method: Found, plan: Plan) -> dict[str, str]:
     against = one.against_rival(method)
     is_rival = one.contrast is not None and method is one.contrast.rival
     row = {
-        "method": f"**{method.title}**" if method.is_ours else method.title,
+        "method": _named(one, method),
         "updates": str(plan.updates(cell, method.settings)),
         "at most": str(plan.updates(cell, {})),
         "tuning": f"{method.tuning:.3f}",
@@ -140,6 +141,21 @@ def _row(one: Finding, method: Found, plan: Plan) -> dict[str, str]:
     return row | {"settings": ", ".join(settings)}
 
 
+def _named(one: Finding, method: Found) -> str:
+    if method in one.added:
+        return f"*{method.title}*"
+    return f"**{method.title}**" if method.is_ours else method.title
+
+
+def _added(one: Finding) -> list[str]:
+    if not one.added:
+        return []
+    return [
+        "In italics: added when results were known, without a part in the contrast, at most as "
+        "many updates as ours with SGD inside."
+    ]
+
+
 def _by_rate(one: Finding) -> list[str]:
     """Test accuracies at each learning rate."""
     if one.task.kind != "rates":
@@ -153,7 +169,7 @@ def _by_rate(one: Finding) -> list[str]:
 
 
 def _diverged(one: Finding) -> list[str]:
-    counts = {method.title: method.diverged() for method in one.methods}
+    counts = {method.title: method.diverged() for method in (*one.methods, *one.added)}
     found = [f"{title} ({count})" for title, count in counts.items() if count]
     if not found:
         return []

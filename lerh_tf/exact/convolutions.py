@@ -44,7 +44,11 @@ def with_products(objective: ReplayedLoss, weights: Weights) -> ReplayedLoss:
     # Biases alone are no reason.
     if not any(node.op in _RULES and node.op != "BiasAdd" for node in objective.piece.node):
         return objective
-    return objective.replacing(_RULES, weights)
+    products = objective.replacing(_RULES, weights)
+    # Half as many samples at once: patches that stay in cache are cut, met and summed faster.
+    products.footprint *= 2
+    products.unbatched *= 2
+    return products
 
 
 class _Window(NamedTuple):

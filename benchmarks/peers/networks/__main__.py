@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(words, exit_on_error=False, print_error=False)
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, UsageError) as error:
         _say(f"benchmarks.peers.networks: error: {error}")
         return 2

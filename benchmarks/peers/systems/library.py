@@ -1,6 +1,6 @@
 """This library through Keras's stock `fit`, and Keras's own SGD."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -21,6 +21,7 @@ from lerh_tf import (
 )
 from lerh_tf.exact.subspace import find_subspace
 from lerh_tf.kernels.reduced import NoiseFor, estimate_in_subspace
+from lerh_tf.loss.objective import Objective
 from lerh_tf.loss.replayed import ReplayedLoss
 
 
@@ -41,12 +42,12 @@ def gradient_descent(problem: Problem, work: Work, seed: int) -> "Trained":
 
 def noiseless_subspace(problem: Problem, work: Work) -> "Kernelled":
     """Returns the library's kernel on the subspace, without noise."""
-    return Kernelled(problem, work, reduce=True, noise=_silence)
+    return Kernelled(problem, work, reduce=True, noise=silence)
 
 
 def noiseless_plain(problem: Problem, work: Work) -> "Kernelled":
     """Returns the library's kernel on all weights, without noise."""
-    return Kernelled(problem, work, reduce=False, noise=_silence)
+    return Kernelled(problem, work, reduce=False, noise=silence)
 
 
 def noiseless_gradient_descent(problem: Problem, work: Work) -> "Trained":
@@ -93,13 +94,23 @@ class Kernelled:
         work: the update.
         reduce: whether to sample in the subspace that the minibatch sees.
         noise: takes the tensors whose shapes are wanted to a source of noise.
+        evaluated: takes the loss to what the kernel evaluates in its place; None: itself.
     """
 
     _x: list[tf.Tensor]
     _chain: list[tf.Tensor]
 
-    def __init__(self, problem: Problem, work: Work, *, reduce: bool, noise: NoiseFor):
+    def __init__(
+        self,
+        problem: Problem,
+        work: Work,
+        *,
+        reduce: bool,
+        noise: NoiseFor,
+        evaluated: Callable[[Objective], Objective] | None = None,
+    ):
         self._problem, self._work, self._reduce, self._noise = problem, work, reduce, noise
+        self._evaluated = evaluated or (lambda objective: objective)
         self._step = tf.function(self._estimate, autograph=False)
         self.restart()
 
@@ -130,9 +141,10 @@ class Kernelled:
             found = find_subspace(objective, [x_v.shape for x_v in x])
             if found is None:
                 raise ValueError("the minibatch must see a subspace only; it sees all weights")
+            found = found._replace(objective=self._evaluated(found.objective))
             estimate = estimate_in_subspace(kernel, found, x, tau, self._noise, chain)
         else:
-            estimate = kernel(objective, x, tau, self._noise(x), chain)
+            estimate = kernel(self._evaluated(objective), x, tau, self._noise(x), chain)
         return estimate.displacement, estimate.chain
 
     def _loss(self, weights: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -169,7 +181,9 @@ def displacement_on(problem: Problem, work: Work, z: Array) -> list[Array]:
     return [new - old for new, old in zip(system.weights(), problem.weights, strict=True)]
 
 
-def _silence(like: Sequence[tf.Tensor]) -> Noise:
+def silence(like: Sequence[tf.Tensor]) -> Noise:
+    """Returns a source of zeros in the place of noise."""
+
     def draw(block: tf.Tensor, samples: int | tf.Tensor) -> list[tf.Tensor]:
         return [tf.zeros(tf.concat([[samples], tf.shape(x)], 0), x.dtype) for x in like]
 

@@ -189,6 +189,24 @@ def test_trials_that_are_missing_choose_nothing() -> None:
     assert not jobs.tuned(PLAN, records.tuned[1:]).keys() >= {("first", "openai_es")}
 
 
+def test_an_added_method_is_shown_and_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = replace(TASKS[0], methods=("snes", "local_entropy"), added=("openai_es",))
+    plan = replace(PLAN, protocol=replace(PLAN.protocol, tasks=(task,)), tasks=("first",))
+    monkeypatch.setitem(globals(), "PLAN", plan)
+    records = Records({"snes": 0.5, "openai_es": 0.9}, lambda *position: noise(position[2]))
+    (one,) = findings.findings(plan, records)
+    assert one.contrast is not None
+    assert one.contrast.rival.method == "snes"
+    text = report.markdown([one], plan, None)
+    assert "| *OpenAI's evolution strategy* " in text
+    assert "In italics: added when results were known" in text
+    # It takes as many updates as the method it is like.
+    of_added = PROTOCOL.task("small-data").name, "heat_adam"
+    costs = {"dense": {"heat": 0.004}}
+    timed = Plan(PROTOCOL, costs, ("small-data",))
+    assert timed.updates(of_added, {}) == timed.updates((of_added[0], "heat"), {}) == 3800
+
+
 def test_the_figure_has_a_point_per_task_and_method(tmp_path: Path) -> None:
     frame = figure.frame(found(0.05))
     assert len(frame) == 2 * len(TASKS[0].methods)

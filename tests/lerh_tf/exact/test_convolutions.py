@@ -221,6 +221,25 @@ def test_a_loss_without_convolutions_is_left_alone() -> None:
         assert with_products(objective, weights) is objective
 
 
+def test_parts_of_a_minibatch_hold_what_the_whole_does() -> None:
+    # Else several replicas would draw blocks of another size than one device.
+    def held(rows: int) -> tuple[Any, Any]:
+        with tf.Graph().as_default():
+            x, weights = tf.ones([rows, 7, 7, 2]), [tf.ones([3, 3, 2, 4]), tf.ones([4])]
+
+            def loss(w: Any) -> tf.Tensor:
+                y = tf.nn.bias_add(tf.nn.conv2d(x, w[0], 1, "SAME"), w[1])
+                # The last of it is as large for any minibatch.
+                return tf.reduce_sum(y**2) + tf.reduce_sum(tf.sin(w[0]))
+
+            products = with_products(ReplayedLoss.of_function(loss, weights), weights)
+        return products.footprint, products.unbatched
+
+    (whole, once), (half, once_in_half) = held(4), held(2)
+    assert once == once_in_half > 0
+    assert 2 * (half - once) + once == whole
+
+
 def test_groups_train_by_train_step() -> None:
     class Model(lerh_tf.TrainStep, keras.Model):
         pass
