@@ -82,7 +82,10 @@ def _panel(axes: Axes, lines: pd.DataFrame) -> None:
     axes.set_yticks(range(len(lines)), lines.method)
     axes.invert_yaxis()
     # Methods that fail outright would hide the others.
-    near = lines[lines.gain > lines.gain.max() - 20.0 * bound]
-    reach = max(2.0 * bound, 1.1 * float(near[["low", "high"]].abs().to_numpy().max()))
-    axes.set_xlim(-reach, reach)
+    is_near = (lines.gain > lines.gain.max() - 20.0 * bound).to_numpy()
+    left = min(-1.5 * bound, 1.1 * float(lines.low[is_near].min()))
+    axes.set_xlim(left, max(1.5 * bound, 1.1 * float(lines.high[is_near].max())))
+    for place in places[~is_near]:
+        text = f"\N{LEFTWARDS ARROW} {lines.gain.iloc[place]:.2f}"
+        axes.annotate(text, (left, place), (3, 0), textcoords="offset points", va="center")
     axes.locator_params(axis="x", nbins=4)
