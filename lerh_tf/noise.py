@@ -123,7 +123,10 @@ class PhiloxNoise:
     def _bits(self, block: tf.Tensor, cuts: Sequence["_Cut"]) -> tf.Tensor:
         """Returns rows of random numbers, one variable's after another's."""
         streams = [tf.fill([cut.rows], tf.constant(cut.stream, tf.uint64)) for cut in cuts]
-        return random_bits(
+        # Replicas' threads mix up the arguments of the compiled function as they trace it.
+        has_replicas = tf.distribute.has_strategy()
+        draw = random_bits.python_function if has_replicas else random_bits
+        return draw(
             tf.concat(streams, 0),
             tf.constant(self._seed, tf.uint64),
             tf.concat([cut.counters for cut in cuts], 0),
