@@ -142,25 +142,25 @@ def adapted(record: Record, row: str, column: str) -> list[float]:
 
 TRACED: Mapping[str, Mapping[str, Source]] = {
     "README.md": {
-        "0.032 to 0.049 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
-        "14.6 to 21.6 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
+        "0.043 to 0.060 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
+        "10.1 to 20.4 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
         "0.33 to 0.37 of": Source(ESTIMATORS, lambda r: span(errors(r, GRADIENTS, "30"))),
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
         "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
         "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
-        "0.0488 s by SGLD, 0.0322 s by importance sampling and 0.0443 s": Source(
+        "0.0537 s by SGLD, 0.0426 s by importance sampling and 0.0601 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
         ),
-        "20.6, 21.6 and 14.6 times": Source(RACE, lambda r: raced(r, BY_HAND)),
-        "10.4, 17.1 and 11.6 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
-        "24.1, 40.7 and 85.5 times": Source(
+        "20.4, 15.6 and 10.1 times": Source(RACE, lambda r: raced(r, BY_HAND)),
+        "13.3, 18.8 and 12.3 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
+        "24.0, 35.8 and 59.1 times": Source(
             RACE, lambda r: raced(r, "BlackJAX sgld", "posteriors sgld", "evosax SimpleES")
         ),
-        "28 % (heat regularization) to 46 %": Source(RACE, lambda r: span(shares(r, 0))),
-        "9 to 13 %": Source(RACE, lambda r: span(shares(r, 1))),
-        "within 2.5 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
+        "39 % (heat regularization) to 56 %": Source(RACE, lambda r: span(shares(r, 0))),
+        "4 to 8 %": Source(RACE, lambda r: span(shares(r, 1))),
+        "within 2.2 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
         "1.45 (JAX, SGLD), 1.42 (JAX, importance sampling) and 5.22 times": Source(
             NETWORKS,
             lambda r: [

@@ -3,17 +3,15 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import tensorflow as tf
-
-from lerh_tf.philox import COUNTERS, random_bits
 
 # The position of the draws that concern no sample: no kernel draws so many blocks.
 COMPLEMENT_BLOCK = 2**31 - 1
 
-# Of random bits that a counter gives.
-_BYTES = 16
+_PHILOX = 1
+_BLOCK_SHIFT = 32
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
 _BLOCK_FLOATS = 2**20
 _LARGEST_BLOCK = 1024
@@ -70,8 +68,8 @@ def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> i
     Args:
         anchor: one tensor per variable, of the shape of its noise.
         footprint: how many numbers one evaluation of the loss holds, where a block's samples are
-            evaluated at once: then they are two at least, since one alone would be evaluated twice
-            (`Objective.vectorize`). 0 where they are not.
+            evaluated at once; 0 where they are not. Then a block holds two samples at least: one
+            alone would be evaluated twice (`Objective.vectorize`).
     """
     smallest = 1 if isinstance(footprint, int) and footprint == 0 else 2
     if all(x.shape.is_fully_defined() for x in anchor) and isinstance(footprint, int):
@@ -109,90 +107,52 @@ class PhiloxNoise:
         self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
     ) -> list[tf.Tensor]:
         """See `DivisibleNoise`."""
-        cuts = [_Cut.of(stream, x, samples, first) for stream, x in enumerate(self._like)]
-        found: dict[int, tf.Tensor] = {}
-        for dtype in (tf.float32, tf.float64):
-            own = [cut for cut in cuts if cut.dtype == dtype]
-            if own:
-                # Whole rows of all variables: one loop, however many they are.
-                normal = _normal(self._bits(block, own), dtype)
-                parts = tf.split(normal, [cut.rows for cut in own])
-                found |= {cut.stream: cut.out_of(z) for cut, z in zip(own, parts, strict=True)}
-        return [found[cut.stream] for cut in cuts]
+        position = tf.bitwise.left_shift(
+            tf.cast(block, tf.uint64), tf.constant(_BLOCK_SHIFT, tf.uint64)
+        )
+        from_start = isinstance(first, int) and first == 0
+        draw = self._bits if from_start else functools.partial(self._later_bits, first)
+        return _normal([draw(*each, position, samples) for each in enumerate(self._like)])
 
-    def _bits(self, block: tf.Tensor, cuts: Sequence["_Cut"]) -> tf.Tensor:
-        """Returns rows of random numbers, one variable's after another's."""
-        streams = [tf.fill([cut.rows], tf.constant(cut.stream, tf.uint64)) for cut in cuts]
-        # Replicas' threads mix up the arguments of the compiled function as they trace it.
-        has_replicas = tf.distribute.has_strategy()
-        draw = random_bits.python_function if has_replicas else random_bits
-        return draw(
-            tf.concat(streams, 0),
-            tf.constant(self._seed, tf.uint64),
-            tf.concat([cut.counters for cut in cuts], 0),
-            tf.cast(block, tf.uint64),
-            self._update,
+    def _bits(
+        self, index: int, tensor: tf.Tensor, position: tf.Tensor, samples: int | tf.Tensor
+    ) -> tf.Tensor:
+        """Returns random integers, shape [samples, *shape], from a position of the counter on."""
+        return tf.raw_ops.StatelessRandomUniformFullIntV2(
+            shape=tf.concat([[samples], tf.shape(tensor)], 0),
+            key=tf.constant([self._seed << 32 | index], tf.uint64),
+            counter=tf.stack([position, self._update]),
+            alg=_PHILOX,
+            dtype=tf.int64 if working_dtype(tensor.dtype) == tf.float64 else tf.int32,
         )
 
-
-class _Cut(NamedTuple):
-    """What is wanted of a variable's noise in a block.
-
-    Attributes:
-        stream: the variable's position, and the generator's stream.
-        dtype: of its noise.
-        like: the shape of one sample, static as far as it is known.
-        shape: the shape of the result, a tensor.
-        counter: the first of the generator's counters that is needed, scalar int64 tensor.
-        skipped: how many numbers of that counter belong to an earlier sample.
-        wanted: how many numbers there are to be.
-    """
-
-    stream: int
-    dtype: tf.DType
-    like: tf.TensorShape
-    shape: tf.Tensor
-    counter: tf.Tensor
-    skipped: tf.Tensor
-    wanted: tf.Tensor
-
-    @classmethod
-    def of(
-        cls, stream: int, like: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor
-    ) -> "_Cut":
-        """Returns `samples` samples from the one at `first` on."""
-        dtype, size = working_dtype(like.dtype), tf.size(like, tf.int64)
-        before, wanted = (tf.cast(number, tf.int64) * size for number in (first, samples))
-        shape = tf.concat([[samples], tf.shape(like)], 0)
-        together = _BYTES // dtype.size
-        return cls(stream, dtype, like.shape, shape, before // together, before % together, wanted)
-
-    @property
-    def rows(self) -> tf.Tensor:
-        """How many rows of counters hold them, scalar int64 tensor."""
-        together = _BYTES // self.dtype.size
-        # However many are skipped, which XLA need not know.
-        return (self.wanted + together - 2) // (COUNTERS * together) + 1
-
-    @property
-    def counters(self) -> tf.Tensor:
-        """The first counter of each row, uint64 tensor."""
-        return tf.cast(self.counter + COUNTERS * tf.range(self.rows), tf.uint64)
-
-    def out_of(self, rows: tf.Tensor) -> tf.Tensor:
-        """Returns what is wanted of whole rows, shape [samples, *shape]."""
-        z = tf.reshape(tf.reshape(rows, [-1])[self.skipped :][: self.wanted], self.shape)
-        return tf.ensure_shape(z, [None, *self.like])
+    def _later_bits(
+        self,
+        first: int | tf.Tensor,
+        index: int,
+        tensor: tf.Tensor,
+        position: tf.Tensor,
+        samples: int | tf.Tensor,
+    ) -> tf.Tensor:
+        """Returns `_bits` without those of the first samples, which are not drawn."""
+        size = tf.size(tensor, tf.int64)
+        # The counter goes up by one for 128 bits.
+        together = 2 if working_dtype(tensor.dtype) == tf.float64 else 4
+        skipped = tf.cast(first, tf.int64) * size
+        position += tf.cast(skipped // together, tf.uint64)
+        wanted = tf.cast(samples, tf.int64) * size
+        flat = self._bits(index, tf.zeros([], tensor.dtype), position, wanted + together)
+        shape = tf.concat([[samples], tf.shape(tensor)], 0)
+        bits = tf.reshape(flat[skipped % together :][:wanted], shape)
+        return tf.ensure_shape(bits, [None, *tensor.shape])
 
 
-# Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several
-# times both.
+# Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs two to three
+# both, and XLA's random bits more than that.
 @tf.function(jit_compile=True, autograph=False)
-def _normal(numbers: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Returns standard normal numbers from random integers of 64 bits, two of float32 from each."""
-    if dtype == tf.float64:
-        return _quantile_64(tf.bitcast(numbers, tf.int64))
-    return _quantile_32(tf.bitcast(numbers, tf.int32))
+def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns standard normal numbers from tensors of random integers, one each."""
+    return [_quantile_64(b) if b.dtype == tf.int64 else _quantile_32(b) for b in bits]
 
 
 def _quantile_32(bits: tf.Tensor) -> tf.Tensor:

@@ -14,9 +14,7 @@ _COSTS = (
     "run through this library's wrapper, which adds to their cost, and draw their noise where the "
     "minibatch sees the weights, as ours do. It leaves out an update that "
     "is not finite, so that what runs through it seldom diverges. All methods were timed "
-    "before the noise of this library took half the time and its convolutions came in smaller "
-    "blocks: today whatever draws through it would get more updates, ours, weight noise and "
-    "Entropy-SGD. Compilation is not counted: runs of ours on the inventory and the network of "
+    "before this library's convolutions came in smaller blocks. Compilation is not counted: runs of ours on the inventory and the network of "
     "signs took longer than their rivals'."
 )
 _TESTS = (
