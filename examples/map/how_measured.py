@@ -14,7 +14,8 @@ _COSTS = (
     "run through this library's wrapper, which adds to their cost, and draw their noise where the "
     "minibatch sees the weights, as ours do. It leaves out an update that "
     "is not finite, so that what runs through it seldom diverges. All methods were timed "
-    "before this library's convolutions came in smaller blocks. Compilation is not counted: runs of ours on the inventory and the network of "
+    "before this library's convolutions came in smaller blocks. Compilation is not counted: runs "
+    "of ours on the inventory and the network of "
     "signs took longer than their rivals'."
 )
 _TESTS = (
