@@ -68,8 +68,8 @@ def block_size(anchor: Sequence[tf.Tensor], footprint: int | tf.Tensor = 0) -> i
     Args:
         anchor: one tensor per variable, of the shape of its noise.
         footprint: how many numbers one evaluation of the loss holds, where a block's samples are
-            evaluated at once; 0 where they are not. Then a block holds two samples at least: one
-            alone would be evaluated twice (`Objective.vectorize`).
+            evaluated at once: then they are two at least, since one alone would be evaluated twice
+            (`Objective.vectorize`). 0 where they are not.
     """
     smallest = 1 if isinstance(footprint, int) and footprint == 0 else 2
     if all(x.shape.is_fully_defined() for x in anchor) and isinstance(footprint, int):
