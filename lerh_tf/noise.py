@@ -3,15 +3,17 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
+
+from lerh_tf.philox import COUNTERS, random_bits
 
 # The position of the draws that concern no sample: no kernel draws so many blocks.
 COMPLEMENT_BLOCK = 2**31 - 1
 
-_PHILOX = 1
-_BLOCK_SHIFT = 32
+# Of random bits that a counter gives.
+_BYTES = 16
 # Blocks that stay in cache draw and accumulate about twice as fast as large ones.
 _BLOCK_FLOATS = 2**20
 _LARGEST_BLOCK = 1024
@@ -107,52 +109,93 @@ class PhiloxNoise:
         self, block: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor = 0
     ) -> list[tf.Tensor]:
         """See `DivisibleNoise`."""
-        position = tf.bitwise.left_shift(
-            tf.cast(block, tf.uint64), tf.constant(_BLOCK_SHIFT, tf.uint64)
+        cuts = [_Cut.of(stream, x, samples, first) for stream, x in enumerate(self._like)]
+        found: dict[int, tf.Tensor] = {}
+        for dtype in (tf.float32, tf.float64):
+            own = [cut for cut in cuts if cut.dtype == dtype]
+            if own:
+                # Whole rows of all variables: one loop, however many they are.
+                normal = _normal(self._bits(block, own), dtype)
+                parts = tf.split(normal, [cut.rows for cut in own])
+                found |= {cut.stream: cut.out_of(z) for cut, z in zip(own, parts, strict=True)}
+        return [found[cut.stream] for cut in cuts]
+
+    def _bits(self, block: tf.Tensor, cuts: Sequence["_Cut"]) -> tf.Tensor:
+        """Returns rows of random numbers, one variable's after another's."""
+        streams = [tf.fill([cut.rows, 1], tf.constant(cut.stream, tf.uint64)) for cut in cuts]
+        return random_bits(
+            tf.concat(streams, 0),
+            tf.constant(self._seed, tf.uint64),
+            tf.concat([cut.counters for cut in cuts], 0)[:, None],
+            tf.cast(block, tf.uint64),
+            self._update,
         )
-        from_start = isinstance(first, int) and first == 0
-        draw = self._bits if from_start else functools.partial(self._later_bits, first)
-        return _normal([draw(*each, position, samples) for each in enumerate(self._like)])
-
-    def _bits(
-        self, index: int, tensor: tf.Tensor, position: tf.Tensor, samples: int | tf.Tensor
-    ) -> tf.Tensor:
-        """Returns random integers, shape [samples, *shape], from a position of the counter on."""
-        return tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=tf.concat([[samples], tf.shape(tensor)], 0),
-            key=tf.constant([self._seed << 32 | index], tf.uint64),
-            counter=tf.stack([position, self._update]),
-            alg=_PHILOX,
-            dtype=tf.int64 if working_dtype(tensor.dtype) == tf.float64 else tf.int32,
-        )
-
-    def _later_bits(
-        self,
-        first: int | tf.Tensor,
-        index: int,
-        tensor: tf.Tensor,
-        position: tf.Tensor,
-        samples: int | tf.Tensor,
-    ) -> tf.Tensor:
-        """Returns `_bits` without those of the first samples, which are not drawn."""
-        size = tf.size(tensor, tf.int64)
-        # The counter goes up by one for 128 bits.
-        together = 2 if working_dtype(tensor.dtype) == tf.float64 else 4
-        skipped = tf.cast(first, tf.int64) * size
-        position += tf.cast(skipped // together, tf.uint64)
-        wanted = tf.cast(samples, tf.int64) * size
-        flat = self._bits(index, tf.zeros([], tensor.dtype), position, wanted + together)
-        shape = tf.concat([[samples], tf.shape(tensor)], 0)
-        bits = tf.reshape(flat[skipped % together :][:wanted], shape)
-        return tf.ensure_shape(bits, [None, *tensor.shape])
 
 
-# Compiled, the quantiles cost less than the bits; TensorFlow's own normal op costs two to three
-# both, and XLA's random bits more than that.
+class _Cut(NamedTuple):
+    """What is wanted of a variable's noise in a block.
+
+    Attributes:
+        stream: the variable's position, and the generator's stream.
+        dtype: of its noise.
+        like: the shape of one sample, static as far as it is known.
+        shape: the shape of the result, a tensor.
+        counter: the first of the generator's counters that is needed.
+        rows: how many rows of counters are.
+        skipped: how many numbers of the first counter belong to an earlier sample.
+        wanted: how many numbers there are to be.
+    """
+
+    stream: int
+    dtype: tf.DType
+    like: tf.TensorShape
+    shape: tf.Tensor
+    counter: int | tf.Tensor
+    rows: int | tf.Tensor
+    skipped: int | tf.Tensor
+    wanted: int | tf.Tensor
+
+    @classmethod
+    def of(
+        cls, stream: int, like: tf.Tensor, samples: int | tf.Tensor, first: int | tf.Tensor
+    ) -> "_Cut":
+        """Returns `samples` samples from the one at `first` on."""
+        dtype = working_dtype(like.dtype)
+        before, wanted = _numbers(first, like), _numbers(samples, like)
+        shape = tf.concat([[samples], tf.shape(like)], 0)
+        together = _BYTES // dtype.size
+        # Enough however many are skipped, which XLA need not know.
+        rows = (wanted + together - 2) // (COUNTERS * together) + 1
+        skipped = before % together
+        return cls(stream, dtype, like.shape, shape, before // together, rows, skipped, wanted)
+
+    @property
+    def counters(self) -> tf.Tensor:
+        """The first counter of each row, uint64 tensor."""
+        return tf.cast(self.counter + COUNTERS * tf.range(self.rows, dtype=tf.int64), tf.uint64)
+
+    def out_of(self, rows: tf.Tensor) -> tf.Tensor:
+        """Returns what is wanted of whole rows, shape [samples, *shape]."""
+        z = tf.reshape(rows, [-1])[self.skipped : self.skipped + self.wanted]
+        return tf.ensure_shape(tf.reshape(z, self.shape), [None, *self.like])
+
+
+def _numbers(samples: int | tf.Tensor, like: tf.Tensor) -> int | tf.Tensor:
+    """Returns how many numbers are in so many samples, an int64 tensor where it is not known."""
+    size = like.shape.num_elements()
+    if size is None or not isinstance(samples, int):
+        return tf.cast(samples, tf.int64) * tf.size(like, tf.int64)
+    return samples * size
+
+
+# Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several
+# times both.
 @tf.function(jit_compile=True, autograph=False)
-def _normal(bits: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns standard normal numbers from tensors of random integers, one each."""
-    return [_quantile_64(b) if b.dtype == tf.int64 else _quantile_32(b) for b in bits]
+def _normal(numbers: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Returns standard normal numbers from random integers of 64 bits, two of float32 from each."""
+    if dtype == tf.float64:
+        return _quantile_64(tf.bitcast(numbers, tf.int64))
+    return _quantile_32(tf.bitcast(numbers, tf.int32))
 
 
 def _quantile_32(bits: tf.Tensor) -> tf.Tensor:
@@ -163,7 +206,12 @@ def _quantile_32(bits: tf.Tensor) -> tf.Tensor:
     """
     t = (tf.cast(tf.bitwise.bitwise_and(bits, 2**31 - 1), tf.float32) + 0.5) * 2.0**-31
     w = -tf.math.log(t * (2.0 - t))
-    ratio = tf.where(w < 5.0, _polynomial(_CENTRE, w - 2.5), _polynomial(_TAIL, tf.sqrt(w) - 3.0))
+    is_central = w < 5.0
+    x = tf.where(is_central, w - 2.5, tf.sqrt(w) - 3.0)
+    coefficients = zip(tf.unstack(_CENTRE), tf.unstack(_TAIL), strict=True)
+    chosen = [tf.where(is_central, *pair) for pair in coefficients]
+    # Horner's rule.
+    ratio = functools.reduce(lambda value, c: value * x + c, chosen)
     z = math.sqrt(2.0) * (1.0 - t) * ratio
     return tf.where(bits < 0, -z, z)
 
@@ -177,8 +225,3 @@ def _quantile_64(bits: tf.Tensor) -> tf.Tensor:
     t = (tf.cast(high, tf.float64) + 0.5) * 2.0**-52
     z = math.sqrt(2.0) * tf.math.erfinv(1.0 - t)
     return tf.where(bits < 0, -z, z)
-
-
-def _polynomial(coefficients: Sequence[float], x: tf.Tensor) -> tf.Tensor:
-    """Returns the polynomial's value, by Horner's rule; the highest power's coefficient first."""
-    return functools.reduce(lambda value, c: value * x + c, coefficients[1:], coefficients[0])

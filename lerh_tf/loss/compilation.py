@@ -60,7 +60,7 @@ def _makes_integers(node: Any) -> bool:
 def compiled(function: Function, objective: Objective) -> Function:
     """Returns `function` compiled by XLA where the loss says so, else as it is.
 
-    Random bits stay outside: on CPUs XLA draws them at half the speed.
+    Random bits stay outside, in a function of their own (`lerh_tf/philox.py`).
 
     Args:
         function: takes and returns nests of tensors; evaluates the loss.

@@ -27,5 +27,7 @@ class OptimizerDistributeTest(optimizer_distribute_test.OptimizerDistributeTest)
         super().setUp()
         self.enterContext(mock.patch.object(optimizer_distribute_test, "SGD", SGD))
         # Keras starts TensorFlow's context anew, to which nothing traced before belongs.
-        normal = tf.function(noise._normal.python_function, jit_compile=True, autograph=False)
-        self.enterContext(mock.patch.object(noise, "_normal", normal))
+        for name in ("random_bits", "_normal"):
+            untraced = getattr(noise, name).python_function
+            traced = tf.function(untraced, jit_compile=True, autograph=False)
+            self.enterContext(mock.patch.object(noise, name, traced))
