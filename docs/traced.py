@@ -16,7 +16,7 @@ TIMINGS = "reproduce/reference/timings.csv"
 
 # Rows and headings of the records.
 BY_HAND = "PyTorch, hand-written"
-WIDE, CONVOLUTIONAL = "784-1024-1024-10", "28 x 28 images"
+WIDE, CONVOLUTIONAL, ATTENTION = "784-1024-1024-10", "28 x 28 images", "16 tokens"
 SGLD, IS, HR = "SGLD (Algorithm 3)", "importance sampling (Algorithm 4)", "heat regularization"
 TORCH = ("PyTorch, loop", "PyTorch, vmap")
 PRINTED, CONTROLLED = "importance sampling", "importance sampling, control variate"
@@ -66,10 +66,12 @@ def shares(record: Record, part: int) -> list[float]:
     return [100.0 * own[part] / whole for own, whole in zip(floors(record), updates, strict=True)]
 
 
-def fastest(record: Record, network: str, algorithm: str, *systems: str) -> float:
+def fastest(
+    record: Record, network: str, algorithm: str, *systems: str, column: str = "x lerh_tf"
+) -> float:
     """Returns what the fastest of some systems takes on another network, over this library's."""
     found = [row for name in systems for row in record.chosen(name, under=network)]
-    return min(row.number("x lerh_tf") for row in found if algorithm in row.place)
+    return min(row.number(column) for row in found if algorithm in row.place)
 
 
 def errors(record: Record, estimator: str, evaluations: str = "", tau: str = "0.01") -> list[float]:
@@ -142,26 +144,26 @@ def adapted(record: Record, row: str, column: str) -> list[float]:
 
 TRACED: Mapping[str, Mapping[str, Source]] = {
     "README.md": {
-        "0.043 to 0.060 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
-        "10.1 to 20.4 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
+        "0.033 to 0.055 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
+        "12.3 to 23.0 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
         "0.33 to 0.37 of": Source(ESTIMATORS, lambda r: span(errors(r, GRADIENTS, "30"))),
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
         "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
         "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
-        "0.0537 s by SGLD, 0.0426 s by importance sampling and 0.0601 s": Source(
+        "0.0454 s by SGLD, 0.0329 s by importance sampling and 0.0545 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
         ),
-        "20.4, 15.6 and 10.1 times": Source(RACE, lambda r: raced(r, BY_HAND)),
-        "13.3, 18.8 and 12.3 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
-        "24.0, 35.8 and 59.1 times": Source(
+        "21.3, 23.0 and 12.3 times": Source(RACE, lambda r: raced(r, BY_HAND)),
+        "11.6, 18.5 and 11.1 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
+        "26.4, 42.4 and 95.5 times": Source(
             RACE, lambda r: raced(r, "BlackJAX sgld", "posteriors sgld", "evosax SimpleES")
         ),
-        "39 % (heat regularization) to 56 %": Source(RACE, lambda r: span(shares(r, 0))),
-        "4 to 8 %": Source(RACE, lambda r: span(shares(r, 1))),
-        "within 2.2 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
-        "1.45 (JAX, SGLD), 1.42 (JAX, importance sampling) and 5.22 times": Source(
+        "32 % (heat regularization) to 53 %": Source(RACE, lambda r: span(shares(r, 0))),
+        "6 to 10 %": Source(RACE, lambda r: span(shares(r, 1))),
+        "within 2.6 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
+        "1.78 (JAX, SGLD), 2.07 (PyTorch, importance sampling) and 5.89 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, SGLD, "JAX", "PyTorch"),
@@ -169,7 +171,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, WIDE, HR, "JAX", *TORCH),
             ],
         ),
-        "PyTorch 1.35, 1.32 and 1.57 times": Source(
+        "PyTorch 1.88, 1.65 and 1.67 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, CONVOLUTIONAL, SGLD, "PyTorch"),
@@ -177,7 +179,22 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, CONVOLUTIONAL, HR, *TORCH),
             ],
         ),
-        "0.26 and 0.39 times": Source(
+        "takes 6.59 times as long as": Source(
+            NETWORKS,
+            lambda r: [
+                fastest(r, WIDE, IS, "JAX", *TORCH, column="median s")
+                / fastest(r, WIDE, IS, "lerh_tf, control variate", column="median s")
+            ],
+        ),
+        "1.17 (JAX, SGLD), 1.10 (PyTorch, importance sampling) and 1.27 times": Source(
+            NETWORKS,
+            lambda r: [
+                fastest(r, ATTENTION, SGLD, "JAX", "PyTorch"),
+                fastest(r, ATTENTION, IS, "JAX", *TORCH),
+                fastest(r, ATTENTION, HR, "JAX", *TORCH),
+            ],
+        ),
+        "0.31 and 0.49 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, IS, "lerh_tf, control variate"),

@@ -1,10 +1,11 @@
-"""Systems side by side: each in its own process, one update of each in turn."""
+"""Systems side by side: each in its own process, two updates of each in turn, one of them timed."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,7 +23,7 @@ class Measure:
 
     Args:
         threads: processors that a system may use.
-        repeats: timed updates of each system, after the first, which compiles, and two more.
+        repeats: timed updates of each system, after the first, which compiles, and two turns more.
         pause: seconds between updates, for what another process's threads still do.
         gpu: whether they compute on the GPU.
     """
@@ -59,9 +60,9 @@ def race(
             runners.append(_Runner(stack.enter_context(worker)))
             say(f"{system}: first update {runners[-1].first['seconds']:.2f} s")
         for turn in range(_WARM_UP + measure.repeats):
-            # Each system follows each other one in its turn.
-            shift = turn % len(runners)
-            for runner in [*runners[shift:], *runners[:shift]]:
+            # Who comes before a system leaves it caches and threads: none has a place of its own,
+            # and the update before the timed one is its own, as in a training.
+            for runner in Random(turn).sample(runners, len(runners)):
                 time.sleep(measure.pause)
                 runner.go(timed=turn >= _WARM_UP)
             say(f"round {turn + 1} of {_WARM_UP + measure.repeats}")
@@ -79,6 +80,7 @@ class _Runner:
         self._peak = 0
 
     def go(self, *, timed: bool) -> None:
+        self.worker.ask("update")
         answer = self.worker.ask("update")
         self._peak = answer["bytes"]
         if timed:

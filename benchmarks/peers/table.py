@@ -86,7 +86,8 @@ def _race_notes(found: Sequence[RaceRow]) -> list[str]:
     versions = {name: number for row in found for name, number in row.versions.items()}
     return [
         f"Medians and quartiles of {' or '.join(map(str, counts))} updates after warm-up, each "
-        "system in its own process, one update of each in turn, on the same weights and minibatch.",
+        "system in its own process, one update of each in turn, in an order drawn anew each time "
+        "and after one that is not timed, on the same weights and minibatch.",
         "x lerh_tf: median over lerh_tf's in the same race. First update: compilation included.",
         *[_floor(row) for row in found if row.floors],
         "Same result: held to float64 NumPy on a small network; z, the largest of several hundred "

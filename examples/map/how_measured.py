@@ -12,10 +12,12 @@ _COSTS = (
     "compilation. Keras's `jit_compile` is off for all; what loops within an update of this "
     "library, and of SAM and Entropy-SGD, is compiled by XLA. SAM, weight noise and Entropy-SGD "
     "run through this library's wrapper, which adds to their cost, and draw their noise where the "
-    "minibatch sees the weights, as ours do. It leaves out an update that "
-    "is not finite, so that what runs through it seldom diverges. All methods were timed "
-    "before this library's convolutions came in smaller blocks. Compilation is not counted: runs "
-    "of ours on the inventory and the network of "
+    "minibatch sees the weights, as ours do. It leaves out an update that is not finite, so that "
+    "what runs through it seldom diverges, and evaluates weight noise's one sample twice, as "
+    "TensorFlow's vectorised form wants two. All methods were timed, and the convolutional network "
+    "was run, before this library's noise took less time and its convolutions came in smaller "
+    "blocks: today whatever draws through it would get more updates, ours, weight noise and "
+    "Entropy-SGD. Compilation is not counted: runs of ours on the inventory and the network of "
     "signs took longer than their rivals'."
 )
 _TESTS = (

@@ -22,8 +22,7 @@ validations along the training (early stopping), for all methods alike.
 score had been read: what is said of lengths where fewer than 2,000 updates fit, the rounding of the
 learning rates' task, and Entropy-SGD's noise, which is drawn where the minibatch sees the weights,
 as ours is. **Added** when three tasks were known, outside all contrasts: ours with Adam inside, on
-the two tasks that were run with gradients, at the updates of ours with SGD inside (so far run on
-1,000 images alone).
+the two tasks of MNIST with schedules that were known then, at the updates of ours with SGD inside.
 
 **Result.** The chosen settings on ten fresh seeds: other training images, wrong labels, initial
 weights and minibatches. The test set is read once per run, at its end, and by no tuning run. A run

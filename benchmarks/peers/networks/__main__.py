@@ -90,8 +90,9 @@ def notes(threads: int, repeats: int, gpu: str | None) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     lines = [
         f"{_BUDGET} A minibatch of {BATCH} random inputs; loss and gradient agree to 1e-4.",
-        f"Medians of {repeats} updates, one of each system in turn, {threads} threads, a process "
-        "per library; lerh_tf through `train_on_batch` with `jit_compile=False`.",
+        f"Medians of {repeats} updates, one of each system in turn, in an order drawn anew each "
+        f"time and after one that is not timed; {threads} threads, a process per library; lerh_tf "
+        "through `train_on_batch` with `jit_compile=False`.",
         f"x lerh_tf: over the median of lerh_tf as it is by default. {on}{machine['processor']}, "
         f"{machine['system']}.",
         f"Versions: {versions}",
