@@ -167,7 +167,8 @@ class _Cut(NamedTuple):
         # Enough however many are skipped, which XLA need not know.
         rows = (wanted + together - 2) // (COUNTERS * together) + 1
         skipped = before % together
-        return cls(stream, dtype, like.shape, shape, before // together, rows, skipped, wanted)
+        static = tf.TensorShape(like.shape)
+        return cls(stream, dtype, static, shape, before // together, rows, skipped, wanted)
 
     @property
     def counters(self) -> tf.Tensor:
@@ -182,7 +183,7 @@ class _Cut(NamedTuple):
 
 def _numbers(samples: int | tf.Tensor, like: tf.Tensor) -> int | tf.Tensor:
     """Returns how many numbers are in so many samples, an int64 tensor where it is not known."""
-    size = like.shape.num_elements()
+    size = tf.TensorShape(like.shape).num_elements()
     if size is None or not isinstance(samples, int):
         return tf.cast(samples, tf.int64) * tf.size(like, tf.int64)
     return samples * size
