@@ -24,9 +24,9 @@ learning rates' task, and Entropy-SGD's noise, which is drawn where the minibatc
 as ours is. **Added** when four tasks were known, outside all contrasts: ours with Adam inside, on
 two of them, wrong labels and 1,000 images, at the updates of ours with SGD inside.
 
-**Result.** The chosen settings on ten fresh seeds: other training images (of MNIST-1D the same
-signals, divided anew), wrong labels, initial weights and minibatches. The test set is read once per
-run, at its end, and by no tuning run. A run that diverges counts with the score that it has.
+**Result.** The chosen settings on ten fresh seeds: other training images (of MNIST-1D from the same
+6,000 signals), wrong labels, initial weights and minibatches. The test set is read once per run, at
+its end, and by no tuning run. A run that diverges counts with the score that it has.
 
 **Contrast.** One per task: ours against the rival, each the one with the best mean validation score
 over the ten seeds of the result; one run of one seed would choose by luck. Of ten paired

@@ -164,7 +164,9 @@ def _by_rate(one: Finding) -> list[str]:
         [method.title, *(f"{value:.3f}" for value in method.average_of_list("by_rate", "test"))]
         for method in one.methods
     ]
-    table = pd.DataFrame(lines, columns=["test accuracy at", *(f"{rate:g}" for rate in RATES)])
+    table = pd.DataFrame(
+        lines, columns=["test accuracy at learning rate", *(f"{rate:g}" for rate in RATES)]
+    )
     return [table.to_markdown(index=False, disable_numparse=True)]
 
 
