@@ -144,26 +144,26 @@ def adapted(record: Record, row: str, column: str) -> list[float]:
 
 TRACED: Mapping[str, Mapping[str, Source]] = {
     "README.md": {
-        "0.033 to 0.055 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
-        "12.3 to 23.0 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
+        "0.028 to 0.043 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
+        "15.5 to 24.4 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
         "0.33 to 0.37 of": Source(ESTIMATORS, lambda r: span(errors(r, GRADIENTS, "30"))),
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
         "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
         "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
-        "0.0454 s by SGLD, 0.0329 s by importance sampling and 0.0545 s": Source(
+        "0.0425 s by SGLD, 0.0278 s by importance sampling and 0.0397 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
         ),
-        "21.3, 23.0 and 12.3 times": Source(RACE, lambda r: raced(r, BY_HAND)),
-        "11.6, 18.5 and 11.1 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
-        "26.4, 42.4 and 95.5 times": Source(
+        "23.0, 24.4 and 15.5 times": Source(RACE, lambda r: raced(r, BY_HAND)),
+        "12.8, 19.0 and 13.3 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
+        "28.5, 48.8 and 99.9 times": Source(
             RACE, lambda r: raced(r, "BlackJAX sgld", "posteriors sgld", "evosax SimpleES")
         ),
-        "32 % (heat regularization) to 53 %": Source(RACE, lambda r: span(shares(r, 0))),
-        "6 to 10 %": Source(RACE, lambda r: span(shares(r, 1))),
-        "within 2.6 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
-        "1.78 (JAX, SGLD), 2.07 (PyTorch, importance sampling) and 5.89 times": Source(
+        "34 % (SGLD) to 58 %": Source(RACE, lambda r: span(shares(r, 0))),
+        "6 to 12 %": Source(RACE, lambda r: span(shares(r, 1))),
+        "within 2.2 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
+        "2.07 (JAX, SGLD), 2.28 (PyTorch, importance sampling) and 6.15 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, SGLD, "JAX", "PyTorch"),
@@ -171,7 +171,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, WIDE, HR, "JAX", *TORCH),
             ],
         ),
-        "PyTorch 1.88, 1.65 and 1.67 times": Source(
+        "PyTorch 2.01, 1.72 and 1.82 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, CONVOLUTIONAL, SGLD, "PyTorch"),
@@ -179,14 +179,14 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, CONVOLUTIONAL, HR, *TORCH),
             ],
         ),
-        "takes 6.59 times as long as": Source(
+        "takes 6.19 times as long as": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, IS, "JAX", *TORCH, column="median s")
                 / fastest(r, WIDE, IS, "lerh_tf, control variate", column="median s")
             ],
         ),
-        "1.17 (JAX, SGLD), 1.10 (PyTorch, importance sampling) and 1.27 times": Source(
+        "1.14 (JAX, SGLD), 1.18 (PyTorch, importance sampling) and 1.66 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, ATTENTION, SGLD, "JAX", "PyTorch"),
@@ -194,7 +194,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 fastest(r, ATTENTION, HR, "JAX", *TORCH),
             ],
         ),
-        "0.31 and 0.49 times": Source(
+        "0.37 and 0.53 times": Source(
             NETWORKS,
             lambda r: [
                 fastest(r, WIDE, IS, "lerh_tf, control variate"),

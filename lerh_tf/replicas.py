@@ -106,7 +106,8 @@ class Replicas:
             state: nests of tensors, the same on all.
         """
         if not self.split:
-            return tf.while_loop(goes_on, body, state, parallel_iterations=1)
+            # The next move's noise, which knows nothing of the state, is drawn meanwhile.
+            return tf.while_loop(goes_on, body, state, parallel_iterations=2)
         if not merges_calls():
 
             def voted(_: tf.Tensor, *state: Any) -> tuple[Any, ...]:
