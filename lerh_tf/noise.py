@@ -165,7 +165,8 @@ class _Cut(NamedTuple):
         shape = tf.concat([[samples], tf.shape(like)], 0)
         together = _BYTES // dtype.size
         # Enough however many are skipped, which XLA need not know.
-        rows = (wanted + together - 2) // (COUNTERS * together) + 1
+        row = COUNTERS * together
+        rows = (wanted + (row + together - 2)) // row
         skipped = before % together
         static = tf.TensorShape(like.shape)
         return cls(stream, dtype, static, shape, before // together, rows, skipped, wanted)
@@ -177,8 +178,11 @@ class _Cut(NamedTuple):
 
     def out_of(self, rows: tf.Tensor) -> tf.Tensor:
         """Returns what is wanted of whole rows, shape [samples, *shape]."""
-        z = tf.reshape(rows, [-1])[self.skipped : self.skipped + self.wanted]
-        return tf.ensure_shape(tf.reshape(z, self.shape), [None, *self.like])
+        # A slice of so many: XLA need not know where it begins.
+        begin, size = (tf.convert_to_tensor([n], tf.int64) for n in (self.skipped, self.wanted))
+        z = tf.slice(tf.reshape(rows, [-1]), begin, size)
+        static = tf.TensorShape([None]).concatenate(self.like)
+        return tf.ensure_shape(tf.reshape(z, self.shape), static)
 
 
 def _numbers(samples: int | tf.Tensor, like: tf.Tensor) -> int | tf.Tensor:
@@ -189,8 +193,8 @@ def _numbers(samples: int | tf.Tensor, like: tf.Tensor) -> int | tf.Tensor:
     return samples * size
 
 
-# Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs several
-# times both.
+# Compiled, the quantiles cost about as much as the bits; TensorFlow's own normal op costs more than
+# both.
 @tf.function(jit_compile=True, autograph=False)
 def _normal(numbers: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Returns standard normal numbers from random integers of 64 bits, two of float32 from each."""

@@ -1,8 +1,8 @@
 """Philox4x32-10, a counter-based generator, as arithmetic on arrays.
 
 TensorFlow has it as an operation, which makes the same numbers counter by counter and waits for
-each of the ten rounds, and takes several times as long within a function that XLA compiles. Written
-out, XLA makes it vector instructions on many counters at once.
+each of the ten rounds, and takes longer still within a function that XLA compiles. Written out,
+XLA makes it vector instructions on many counters at once.
 
 References: Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
 """

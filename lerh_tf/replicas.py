@@ -106,7 +106,7 @@ class Replicas:
             state: nests of tensors, the same on all.
         """
         if not self.split:
-            # The next move's noise, which knows nothing of the state, is drawn meanwhile.
+            # The next state's noise is drawn meanwhile, where `goes_on` need not know this one.
             return tf.while_loop(goes_on, body, state, parallel_iterations=2)
         if not merges_calls():
 

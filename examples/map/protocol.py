@@ -22,7 +22,7 @@ validations along the training (early stopping), for all methods alike.
 score had been read: what is said of lengths where fewer than 2,000 updates fit, the rounding of the
 learning rates' task, and Entropy-SGD's noise, which is drawn where the minibatch sees the weights,
 as ours is. **Added** when four tasks were known, outside all contrasts: ours with Adam inside, on
-two of them, wrong labels and 1,000 images, at the updates of ours with SGD inside.
+two of them, wrong labels and 1,000 images, at most the updates of ours with SGD inside.
 
 **Result.** The chosen settings on ten fresh seeds: other training images (of MNIST-1D from the same
 6,000 signals), wrong labels, initial weights and minibatches. The test set is read once per run, at

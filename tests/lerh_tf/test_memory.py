@@ -103,7 +103,8 @@ def test_memory_levels_off_over_eager_steps() -> None:
 @pytest.mark.usefixtures("plain_loops")
 def test_new_models_leave_little() -> None:
     growth(short_fit, WARM_UP)
-    ours = growth(short_fit, WARM_UP)
+    # Of few fits even the median jumps.
+    ours = growth(short_fit, FITS + WARM_UP)
     assert ours < LITTLE
     # The measure would see a model that is kept.
     kept: list[keras.Model] = []

@@ -53,13 +53,17 @@ def test_shapes_and_dtypes(dtype: tf.DType) -> None:
     assert all(z.dtype == dtype.as_numpy_dtype for z in drawn)
 
 
-def test_shapes_may_be_known_only_in_the_graph() -> None:
-    @tf.function(input_signature=[tf.TensorSpec([None, None])], autograph=False)
+@pytest.mark.parametrize("shape", [None, [None, None]])
+@pytest.mark.parametrize("first", [0, 70])
+def test_shapes_may_be_known_only_in_the_graph(shape: Any, first: int) -> None:
+    @tf.function(input_signature=[tf.TensorSpec(shape)], autograph=False)
     def run(like: tf.Tensor) -> list[tf.Tensor]:
         zero = tf.constant(0, tf.int64)
-        return PhiloxNoise(0, zero, [like])(zero, tf.constant(4))
+        return PhiloxNoise(0, zero, [like])(zero, tf.constant(100), first)
 
-    np.testing.assert_array_equal(run(tf.zeros((2, 3)))[0].numpy(), draw(shapes=[(2, 3)])[0])
+    # More numbers than a row of counters has.
+    whole = draw(samples=first + 100, shapes=[(2, 3)])[0]
+    np.testing.assert_array_equal(run(tf.zeros((2, 3)))[0].numpy(), whole[first:])
 
 
 @pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
@@ -92,14 +96,21 @@ def test_fewer_samples_are_the_first_ones(samples: int, dtype: tf.DType, jit_com
         np.testing.assert_array_equal(few, many[:samples])
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("first", [0, 1, 2, 5])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-def test_a_part_of_a_block_is_that_part_of_it(dtype: tf.DType, first: int) -> None:
+def test_a_part_of_a_block_is_that_part_of_it(
+    dtype: tf.DType, first: int, jit_compile: bool
+) -> None:
     # Of 3 and of 4 numbers a sample: counters of 4, or of 2, numbers lie across samples too.
     whole = draw(samples=7, block=3, dtype=dtype)
     noise = PhiloxNoise(0, tf.constant(0, tf.int64), [tf.zeros(s, dtype) for s in SHAPES])
-    part = noise(tf.constant(3, tf.int64), 2, tf.constant(first))
-    for z, all_of_it in zip(part, whole, strict=True):
+
+    @tf.function(autograph=False, jit_compile=jit_compile)
+    def run(first: tf.Tensor) -> list[tf.Tensor]:
+        return noise(tf.constant(3, tf.int64), 2, first)
+
+    for z, all_of_it in zip(run(tf.constant(first)), whole, strict=True):
         np.testing.assert_array_equal(z, all_of_it[first : first + 2])
 
 
