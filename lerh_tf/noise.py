@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
+from lerh_tf._checks import checked_seed
 from lerh_tf.philox import COUNTERS, random_bits
 
 # The position of the draws that concern no sample: no kernel draws so many blocks.
@@ -98,10 +99,13 @@ class PhiloxNoise:
         seed: integer in [0, 2**32).
         update: scalar int64 tensor, the raw count of weight updates.
         like: tensors of the shapes to draw, one per variable; the noise is in at least float32.
+
+    Raises:
+        ValueError: `seed` is no such integer.
     """
 
     def __init__(self, seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]):
-        self._seed = seed
+        self._seed = checked_seed(seed)
         self._update = tf.cast(update, tf.uint64)
         self._like = tuple(like)
 

@@ -57,7 +57,7 @@ def peers(
 
     Args:
         systems: Which to take, by their names as in results/peers/race.csv. [default: all]
-        curves: Measure time and memory against samples, batch size and hidden width too.
+        curves: Measure time and memory against samples, batch size, hidden width and threads too.
         quick: Take a small budget, to see whether all runs; marked everywhere as such.
         synthetic: Take random images, not MNIST.
         threads: Processors that a system may use. [default: 2]

@@ -1,4 +1,4 @@
-"""Time and peak memory of one update against samples, batch size and hidden width.
+"""Time and peak memory of one update against samples, batch size, hidden width and threads.
 
 Every point has a process of its own, whose peak memory is then the point's.
 """
@@ -21,11 +21,19 @@ from benchmarks.peers.work import Work
 AXES = {
     "samples": (10, 100, 1000, 10_000, 100_000),
     "batch": (1, 8, 20, 128, 512),
-    "hidden": (50, 200, 800, 3200),
+    "hidden": (50, 200, 800, 4096),
+    "threads": (1, 2),
 }
 """What is varied; all else is the paper's."""
 
-QUICK_AXES = {"samples": (4, 9), "batch": (5,), "hidden": (50,)}
+TITLES = {
+    "samples": "samples per update",
+    "batch": "batch size",
+    "hidden": "hidden width",
+    "threads": "threads",
+}
+
+QUICK_AXES = {"samples": (4, 9), "batch": (5,), "hidden": (50,), "threads": (1,)}
 """The same for a look whether all runs."""
 
 BATCH, HIDDEN = 20, 200
@@ -57,6 +65,10 @@ class Point:
         """Width of the hidden layer."""
         return self.value if self.axis == "hidden" else HIDDEN
 
+    def threads(self, base: int) -> int:
+        """Returns the processors that the system may use."""
+        return self.value if self.axis == "threads" else base
+
     def work(self, base: Work) -> Work:
         """Returns the update at this point."""
         if self.axis != "samples":
@@ -84,15 +96,15 @@ def measure(
         point: what to measure.
         base: the update, where the axis does not change it.
         minibatch: takes a batch size to images and labels.
-        threads: processors that the system may use.
+        threads: processors that the system may use, where the axis does not change it.
         repeats: timed updates at most; fewer when they take half a minute.
         gpu: whether the system computes on the GPU.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder, "problem.npz")
         Problem.of_minibatch(*minibatch(point.batch), point.hidden).save(path)
-        work = point.work(base)
-        with Worker(point.system, path, work, threads=threads, gpu=gpu) as worker:
+        work, processors = point.work(base), point.threads(threads)
+        with Worker(point.system, path, work, threads=processors, gpu=gpu) as worker:
             answer = worker.ask("update")
             first: float = answer["seconds"]
             seconds: list[float] = []

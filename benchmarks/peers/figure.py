@@ -9,13 +9,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.peers.curves import AXES, TITLES
 from benchmarks.peers.rows import RaceRow
 from benchmarks.peers.systems import SYSTEMS
 from benchmarks.peers.work import ALGORITHMS
 from reproduce import paper
 from reproduce.figures import style
 
-_AXES = {"samples": "samples per update", "batch": "batch size", "hidden": "hidden width"}
 _MB = 1e6
 _PEER = "#808080"
 
@@ -57,7 +57,7 @@ def draw_race(found: Sequence[RaceRow], caption: str, stem: Path) -> list[Path]:
 
 
 def draw_curves(points: Sequence[Mapping[str, Any]], caption: str, stem: Path) -> list[Path]:
-    """Draws time and peak memory against samples, batch size and hidden width.
+    """Draws time and peak memory against samples, batch size, hidden width and threads.
 
     Full lines are this library, dashed ones its plain kernels, dotted ones the fastest peer.
 
@@ -69,16 +69,19 @@ def draw_curves(points: Sequence[Mapping[str, Any]], caption: str, stem: Path) -
     Returns:
         The files written.
     """
-    figure = style.new_figure(width=9.0, height=5.6)
+    figure = style.new_figure(width=11.0, height=5.6)
     with style.settings():
-        grid = figure.subplots(2, len(_AXES), sharex="col", sharey="row", squeeze=False)
-        for column, axis in enumerate(_AXES):
+        grid = figure.subplots(2, len(TITLES), sharex="col", sharey="row", squeeze=False)
+        for column, axis in enumerate(TITLES):
             mine = [p for p in points if p["axis"] == axis and "left_out" not in p]
             for system in dict.fromkeys(point["system"] for point in mine):
                 line = sorted((p for p in mine if p["system"] == system), key=lambda p: p["value"])
                 _draw_curve(grid[0, column], grid[1, column], system, line)
-            grid[1, column].set_xlabel(_AXES[axis])
+            grid[1, column].set_xlabel(TITLES[axis])
             grid[0, column].set(xscale="log", yscale="log")
+        # The column of threads is a count from one to two: its ticks are the points.
+        grid[0, -1].set_xticks(AXES["threads"], AXES["threads"])
+        grid[0, -1].set_xticks([], minor=True)
         grid[0, 0].set_ylabel("seconds per update")
         grid[1, 0].set_ylabel("peak memory (MB)")
         grid[1, 0].set_ylim(bottom=0)

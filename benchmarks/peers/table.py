@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.peers import agreement
+from benchmarks.peers.curves import TITLES
 from benchmarks.peers.rows import RaceRow, curve_frame, race_frame
 from benchmarks.peers.systems import SYSTEMS
 from benchmarks.peers.work import ALGORITHMS
 from reproduce import paper, tables
 
 _MB = 1e6
-_AXES = {"samples": "samples", "batch": "batch size", "hidden": "hidden width"}
 
 
 def race_markdown(found: Sequence[RaceRow], caption: str) -> str:
@@ -35,7 +35,7 @@ def race_markdown(found: Sequence[RaceRow], caption: str) -> str:
 def curves_markdown(points: Sequence[Mapping[str, Any]], caption: str) -> str:
     """Returns the curves for reading: seconds per update and peak MB in each cell."""
     parts = ["# Seconds per weight update and peak memory (MB)"]
-    for axis, title in _AXES.items():
+    for axis, title in TITLES.items():
         lines = _curve_lines([point for point in points if point["axis"] == axis])
         if lines:
             parts += [f"## Against {title}", _markdown(lines)]
@@ -127,7 +127,7 @@ def _curve_cell(point: Mapping[str, Any]) -> str:
 
 def _curve_notes(points: Sequence[Mapping[str, Any]]) -> list[str]:
     left_out = [
-        f"Left out: {_full_title(p['system'])} at {_AXES[p['axis']]} {p['value']:,}: "
+        f"Left out: {_full_title(p['system'])} at {TITLES[p['axis']]} {p['value']:,}: "
         f"{p['left_out']}"
         for p in points
         if "left_out" in p

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from lerh_tf._checks import checked_seed
 from lerh_tf.kernels.base import Estimate, Kernel, Samples, widest_dtype
 from lerh_tf.kernels.importance import ImportanceSampling
 from lerh_tf.kernels.sgld import SGLD
@@ -145,7 +144,7 @@ class _Problem(NamedTuple):
         tau = positive_tau(tau)
         kernel.check_tau(tau)
         scalar = tf.constant(tau, widest_dtype([x.dtype for x in anchor]))
-        noise = PhiloxNoise(checked_seed(seed), tf.constant(0, tf.int64), anchor)
+        noise = PhiloxNoise(seed, tf.constant(0, tf.int64), anchor)
         return cls(objective, anchor, scalar, noise)
 
 

@@ -53,6 +53,12 @@ def test_shapes_and_dtypes(dtype: tf.DType) -> None:
     assert all(z.dtype == dtype.as_numpy_dtype for z in drawn)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, True])
+def test_a_seed_that_is_no_key_is_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^`seed` must be .*\. Received: seed={seed}$"):
+        PhiloxNoise(seed, tf.constant(0, tf.int64), [tf.zeros([])])
+
+
 @pytest.mark.parametrize("shape", [None, [None, None]])
 @pytest.mark.parametrize("first", [0, 70])
 def test_shapes_may_be_known_only_in_the_graph(shape: Any, first: int) -> None:

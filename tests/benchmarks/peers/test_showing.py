@@ -82,7 +82,10 @@ def test_curves_table_marks_what_is_less_or_missing() -> None:
     text = table.curves_markdown(points, CAPTION)
     assert "45 s*, 600" in text
     assert "0.111 s, 600" in text
-    assert "- Left out: IS: lerh_tf, subspace=False at samples 100: it would take too long" in text
+    assert (
+        "- Left out: IS: lerh_tf, subspace=False at samples per update 100: it would take too long"
+        in text
+    )
     frame = curve_frame(points)
     assert list(frame["updates"]) == [2, 1, 2, 0]
 
@@ -105,6 +108,7 @@ def test_points_vary_one_thing() -> None:
     assert (samples.batch, samples.hidden, samples.work(PAPER["is"]).samples) == (20, 200, 100)
     assert (batch.batch, batch.hidden, batch.work(PAPER["is"])) == (64, 200, PAPER["is"])
     assert Point("is-plain", "hidden", 50).hidden == 50
+    assert (samples.threads(2), Point("is-plain", "threads", 1).threads(2)) == (2, 1)
     heat = Point("hr-plain", "samples", 1000).work(PAPER["hr"])
     assert (heat.samples, heat.steps) == (31, 31)
 
