@@ -1,6 +1,6 @@
 """The race on other networks: its problems, that unequal losses are refused, and its tables."""
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -46,6 +46,47 @@ def test_another_loss_or_gradient_is_refused(value: float, gradient: Any, agrees
     else:
         with pytest.raises(ValueError, match="`jax_loops` computes another loss"):
             race._check(found)
+
+
+class Answering:
+    """A library's process that answers at once: an update takes 9 s behind another's, 1 s else."""
+
+    updates: ClassVar[list[tuple[str, ...]]] = []
+
+    def __init__(self, serve: Any, library: str, *settings: Any) -> None:
+        self._library = library
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def ask(self, what: str, *system: str) -> Any:
+        if what != "update":
+            own = [("is", self._library), ("hr", self._library)]
+            return {"check": (2.0, GRADIENT), "systems": own}[what]
+        self.updates.append(system)
+        return 1.0 if self.updates[-2:-1] == [system] else 9.0
+
+
+def test_the_second_of_two_updates_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(race, "Asked", Answering)
+    monkeypatch.setattr(race, "_PAUSE", 0.0)
+    monkeypatch.setattr(Answering, "updates", [])
+    said: list[str] = []
+    rows = race.race("wide", 1, 4, said.append)
+    systems = [(row["algorithm"], row["system"]) for row in rows]
+    assert len({*systems}) == 2 * len(race.LIBRARIES)
+    assert [(row["first"], row["spread"]) for row in rows] == [(9.0, (1.0, 1.0))] * len(rows)
+    # Each twice in every turn, one after another, and not always in one order.
+    updates = Answering.updates[len(rows) :]
+    pairs = list(zip(updates[::2], updates[1::2], strict=True))
+    assert all(one == other for one, other in pairs)
+    turns = [tuple(pairs[place : place + len(rows)]) for place in range(0, len(pairs), len(rows))]
+    assert all({one for one, _ in turn} == {*systems} for turn in turns)
+    assert len({*turns}) > 1
+    assert said[-1] == "wide: round 4 of 4"
 
 
 def test_tables_begin_with_the_fastest() -> None:
