@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from reproduce import methods, networks
 from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
-from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
+from reproduce.sampling import (
+    gathered,
+    held_out_subset,
+    minibatches,
+    minibatches_with_replacement,
+)
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -214,10 +219,6 @@ def pixels(setup: Training, data: "Mnist") -> Callable[[Any], tf.Tensor]:
 def _updates(setup: Training, seed: int, data: "Mnist") -> tf.data.Dataset:
     draw = minibatches if setup.sampling == "epochs" else minibatches_with_replacement
     order = draw(seed, len(data.train_labels), setup.batch_size, setup.total_updates)
-    images = tf.constant(np.asarray(data.train_images).reshape(-1, networks.PIXELS))
-    labels, scaled = tf.constant(np.asarray(data.train_labels, np.int64)), pixels(setup, data)
-
-    def minibatch(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return scaled(tf.gather(images, chosen)), tf.gather(labels, chosen)
-
-    return tf.data.Dataset.from_tensor_slices(order).map(minibatch)
+    labels, scaled = np.asarray(data.train_labels, np.int64), pixels(setup, data)
+    updates = gathered((np.asarray(data.train_images), labels), order)
+    return updates.map(lambda images, labels: (scaled(images), labels))

@@ -15,7 +15,7 @@ from examples.map.data import Mnists
 from examples.map.protocol import PROTOCOL, Protocol, Task
 from examples.map.search import Settings, Space
 from reproduce import storage, strict_json
-from reproduce.sampling import minibatches
+from reproduce.sampling import gathered, minibatches
 
 PATH = Path(__file__).parent / "costs.json"
 """Seconds of a weight update, by network and method."""
@@ -107,7 +107,7 @@ def _by_fit(task: Task, method: str, protocol: Protocol, mnist: Mnists) -> Calla
 
     def updates_in(updates: int) -> None:
         order = minibatches(0, task.training, task.batch, updates)
-        model.fit(training.batches(split.training, order), shuffle=False, verbose=0)
+        model.fit(gathered(split.training, order), shuffle=False, verbose=0)
 
     return updates_in
 

@@ -16,7 +16,7 @@ from examples.map.randomness import integer_seed
 from examples.map.search import Settings
 from examples.sign_network import zero_one
 from lerh_tf import local_entropy
-from reproduce.sampling import minibatches
+from reproduce.sampling import gathered, minibatches
 
 Report = Callable[[int], None]
 Result = dict[str, Any]
@@ -153,7 +153,7 @@ def fit(
     if model.optimizer.use_ema:
         callbacks.insert(0, keras.callbacks.SwapEMAWeights(swap_on_epoch=True))
     history = model.fit(
-        batches(training, order),
+        gathered(training, order),
         epochs=protocol.checkpoints,
         steps_per_epoch=each,
         # The order is the dataset's.
@@ -169,13 +169,6 @@ def fit(
 def status(is_finite: bool) -> str:
     """Returns a run's status; what counts is whether its weights were finite at all checkpoints."""
     return "completed" if is_finite else "diverged"
-
-
-def batches(training: Examples, order: Any) -> tf.data.Dataset:
-    """Returns the minibatches in order, gathered as they are needed."""
-    x, y = (tf.constant(part) for part in training)
-    rows = tf.data.Dataset.from_tensor_slices(order)
-    return rows.map(lambda chosen: (tf.gather(x, chosen), tf.gather(y, chosen)))
 
 
 class _Watched(keras.callbacks.Callback):

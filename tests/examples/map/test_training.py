@@ -126,14 +126,6 @@ def test_each_learning_rate_starts_anew(
     assert found["test"] == pytest.approx(np.mean(found["by_rate"]["test"]))
 
 
-def test_the_order_of_minibatches_is_kept() -> None:
-    x, y = np.arange(10.0, dtype="float32")[:, None], np.arange(10)
-    order = np.array([[3, 1], [9, 9]])
-    made = training.batches((x, y), order).as_numpy_iterator()
-    found = [(list(a[:, 0]), list(b)) for a, b in made]
-    assert found == [([3.0, 1.0], [3, 1]), ([9.0, 9.0], [9, 9])]
-
-
 def test_signs_are_the_network_that_fit_trains(tiny: Protocol, halves: Mnist) -> None:
     task = tiny.task("sign-network")
     problem = Signs(0, task, tiny, lambda: halves, 3)
