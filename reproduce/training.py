@@ -96,8 +96,10 @@ class Curve(keras.callbacks.Callback):
 
     def __init__(self, setup: Training, seed: int, data: "Mnist", report: Report) -> None:
         super().__init__()
-        self._setup, self._seed, self._data, self._report = setup, seed, data, report
-        self._points, self._pixels = frozenset(setup.evaluations), pixels(setup, data)
+        self._setup, self._seed, self._report = setup, seed, report
+        self._points = frozenset(setup.evaluations)
+        self._images = pixels(setup, data)(np.asarray(data.test_images))
+        self._labels = np.asarray(data.test_labels)
         self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
         self._diagnostics: dict[str, list[float]] = {}
         self._elsewhere: dict[str, list[float]] = {"all": [], "per_evaluation": []}
@@ -168,12 +170,12 @@ class Curve(keras.callbacks.Callback):
         }
 
     def _measure(self, update: int, loss: float | None) -> None:
-        images, labels = self._held_out(update)
-        logits = np.asarray(self.model(images, training=False))
+        drawn = self._drawn(update if self._setup.test_draw == "per_evaluation" else 0)
+        logits = np.asarray(self.model(tf.gather(self._images, drawn), training=False))
         if not np.isfinite(logits).all():
             self._diverge(update)
             return
-        accuracy = float((logits.argmax(axis=1) == labels).mean())
+        accuracy = float((logits.argmax(axis=1) == self._labels[drawn]).mean())
         self._measure_elsewhere(update)
         for name, value in (("update", update), ("accuracy", accuracy), ("loss", loss)):
             self._curve[name].append(value)
@@ -182,19 +184,13 @@ class Curve(keras.callbacks.Callback):
             self._diagnostics.setdefault(name, []).append(value)
 
     def _measure_elsewhere(self, update: int) -> None:
-        images, labels = self._data.test_images, np.asarray(self._data.test_labels)
-        logits = np.asarray(self.model(self._pixels(images), training=False))
-        right = logits.argmax(axis=1) == labels
-        drawn = held_out_subset(self._seed, len(labels), self._setup.test_images, update)
+        logits = np.asarray(self.model(self._images, training=False))
+        right = logits.argmax(axis=1) == self._labels
         self._elsewhere["all"].append(float(right.mean()))
-        self._elsewhere["per_evaluation"].append(float(right[drawn].mean()))
+        self._elsewhere["per_evaluation"].append(float(right[self._drawn(update)].mean()))
 
-    def _held_out(self, update: int) -> tuple[tf.Tensor, NDArray[Any]]:
-        position = update if self._setup.test_draw == "per_evaluation" else 0
-        labels = np.asarray(self._data.test_labels)
-        chosen = held_out_subset(self._seed, len(labels), self._setup.test_images, position)
-        images = np.asarray(self._data.test_images)[chosen]
-        return self._pixels(images), labels[chosen]
+    def _drawn(self, position: int) -> NDArray[Any]:
+        return held_out_subset(self._seed, len(self._labels), self._setup.test_images, position)
 
     def _diverge(self, update: int) -> None:
         self._diverged_at = update
