@@ -92,10 +92,12 @@ class Claim:
         gate: What must be true for the rule to mean anything.
         own: The cases that the statement is about.
         controls: What takes their curves' place in turn, by name: none may keep gate and rule.
+        later_controls: Those thought of after the records: they are told, and decide nothing.
         published: The paper's own numbers, where it has them; the rule is run on them first.
         slack: How far rounding may carry a number made of those.
         seeds: How many fresh seeds, or repetitions, decide; 0 where chance has no part.
         bears: The readings that could explain a disagreement, by their names in `make readings`.
+        is_contradictable_only: Whether records could refute the statement and never show it.
     """
 
     key: str
@@ -106,10 +108,12 @@ class Claim:
     gate: Rule = _NOTHING
     own: Sequence[Case] = ()
     controls: Mapping[str, StandIn] = field(default_factory=dict)
+    later_controls: Mapping[str, StandIn] = field(default_factory=dict)
     published: Evidence | None = None
     slack: float = 0.01
     seeds: int = 10
     bears: Sequence[str] = ()
+    is_contradictable_only: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -146,6 +150,7 @@ class Finding:
         parts: What was measured.
         gate: What was measured of the gate.
         passed: Whether each control kept gate and rule, by name.
+        passed_later: The same of those thought of after the records.
         paper: Whether the paper's own numbers keep the rule; None where it has none.
         seeds: How many seeds decided.
         is_fresh: Whether none of them was looked at while the rules were made.
@@ -157,6 +162,7 @@ class Finding:
     parts: Sequence[AnyPart] = ()
     gate: Sequence[AnyPart] = ()
     passed: Mapping[str, bool] = field(default_factory=dict)
+    passed_later: Mapping[str, bool] = field(default_factory=dict)
     paper: bool | None = None
     seeds: int = 0
     is_fresh: bool = False
@@ -176,9 +182,10 @@ def decide(claim: Claim, among: Mapping[str, Evidence]) -> Finding:
         among: Records by the name of where they lie. Fresh seeds go before earlier ones, then the
             first named before the others; those that are enough for a verdict before all.
     """
+    planned = FRESH[: claim.seeds] if claim.seeds else FRESH
     found = [
-        _judged(claim, evidence.of(seeds), name, seeds == FRESH)
-        for seeds in ((FRESH, EARLIER) if claim.seeds else (FRESH,))
+        _judged(claim, evidence.of(seeds), name, seeds == planned)
+        for seeds in ((planned, EARLIER) if claim.seeds else (planned,))
         for name, evidence in among.items()
     ]
     found = [one for one in found if one.verdict != MISSING]
@@ -190,14 +197,19 @@ def _judged(claim: Claim, evidence: Evidence, source: str, is_fresh: bool) -> Fi
     paper = _papers(claim)
     try:
         parts, gate = claim.rule(evidence), claim.gate(evidence)
-        passed = {name: _passes(claim, evidence, one) for name, one in claim.controls.items()}
+        passed, later = (
+            {name: _passes(claim, evidence, one) for name, one in controls.items()}
+            for controls in (claim.controls, claim.later_controls)
+        )
     except MissingError:
         return Finding(claim, MISSING, paper=paper)
     seeds = min((one.seeds for one in (*parts, *gate) if isinstance(one, Part)), default=0)
     verdict = _verdict(parts)
+    if verdict == HOLDS and claim.is_contradictable_only:
+        verdict = UNCONTRADICTED
     if seeds != 1 and (not _is_shown(gate) or any(passed.values())):
         verdict = UNINFORMATIVE
-    return Finding(claim, verdict, parts, gate, passed, paper, seeds, is_fresh, source)
+    return Finding(claim, verdict, parts, gate, passed, later, paper, seeds, is_fresh, source)
 
 
 def _verdict(parts: Sequence[AnyPart]) -> str:

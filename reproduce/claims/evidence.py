@@ -165,6 +165,11 @@ def constant(evidence: Evidence, case: Case) -> Curves:
     return {seed: dict.fromkeys(curve, final(curve)) for seed, curve in curves.items()}
 
 
+def curves_of(other: Case) -> StandIn:
+    """Returns what stands in with the curves of another case, seed by seed."""
+    return lambda evidence, case: evidence.curves(other)
+
+
 def other_seeds(of: Case) -> StandIn:
     """Returns what stands in with the curves of a case under each other's seeds."""
 

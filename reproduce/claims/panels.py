@@ -82,7 +82,9 @@ Change = tuple[str, Measure, dict[str, float]]
 """A measure, its name and the range of its difference."""
 
 
-def _with_more(row: str, statement: str, *changes: Change, counts: tuple[int, ...]) -> Claim:
+def _with_more(
+    row: str, statement: str, *changes: Change, counts: tuple[int, ...], bears: tuple[str, ...] = ()
+) -> Claim:
     """What changes from each number of samples to the next."""
     cases = {count: sampled(row, count) for count in counts}
     fewest, *others = counts
@@ -112,7 +114,8 @@ def _with_more(row: str, statement: str, *changes: Change, counts: tuple[int, ..
                 for many in others
             ),
         ],
-        controls={**TRIVIAL, "the fewest samples": other_seeds(cases[fewest])},
+        controls={**TRIVIAL, "the fewest samples under other seeds": other_seeds(cases[fewest])},
+        bears=bears,
     )
 
 
@@ -141,5 +144,6 @@ SAMPLES = (
         _SLOWER,
         _CALMER,
         counts=_COUNTS,
+        bears=("R5 growing, Figure 6",),
     ),
 )

@@ -17,7 +17,9 @@ CONTROLS = {**TRIVIAL, "SGD under other seeds": other_seeds(SGD)}
 
 def learns(*cases: Case) -> list[Contrast]:
     """The gate of what trains at all."""
-    return [Contrast("mean accuracy at the end", final, case, low=LEARNS) for case in cases]
+    return [
+        Contrast(f"accuracy at the end, {case.name}", final, case, low=LEARNS) for case in cases
+    ]
 
 
 def gains(row: str) -> Contrast:

@@ -59,7 +59,7 @@ _BIASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("chain_fresh_minibatches", "chain_fresh_order"),
     ),
     "minibatches.one": (
-        "so SGLD is unbiased in the experiments (one minibatch per weight update)",
+        "beyond the paper: SGLD is unbiased with one minibatch per weight update too",
         ("chain_one_minibatch",),
     ),
 }

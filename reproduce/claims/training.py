@@ -163,7 +163,7 @@ def _is_mostly_unseen(evidence: Evidence) -> list[Part]:
 _SAMPLES = 1000  # Section 6.2
 
 
-def _curse(key: str, statement: str, rule: Rule) -> Claim:
+def _curse(key: str, statement: str, rule: Rule, *bears: str) -> Claim:
     return Claim(
         f"curse.{key}",
         14,
@@ -172,11 +172,21 @@ def _curse(key: str, statement: str, rule: Rule) -> Claim:
         rule,
         gate=all_of(learns(_IS)),
         seeds=20,
+        bears=bears,
     )
 
 
 CURSE = (
-    _curse("weights", "the curse of dimension shows in IS's weights: they collapse", _collapses),
-    _curse("noise", "it shows in the mean: IS's steps are mostly noise", _is_noisy),
-    _curse("unseen", "most of that noise lies where the minibatch sees nothing", _is_mostly_unseen),
+    _curse(
+        "weights",
+        "the curse of dimension shows in IS's weights: they collapse",
+        _collapses,
+        "R2 sum",
+    ),
+    _curse("noise", "it shows in the mean: IS's steps are mostly noise", _is_noisy, "R2 sum"),
+    _curse(
+        "unseen",
+        "beyond the paper: most of that noise lies where the minibatch sees nothing",
+        _is_mostly_unseen,
+    ),
 )

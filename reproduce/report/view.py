@@ -121,7 +121,8 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
     counts = Counter(claim.verdict for claim in claims)
     settled = len(claims) - counts[PENDING]
     said = [
-        f"{len(claims)} statements of the paper were put to a test. {settled} are settled"
+        f"{len(claims)} statements were put to a test: the paper's sentences, part by part and "
+        f"under both readings of SGLD's noise, and some beyond it. {settled} are settled"
         + (f" ({_listed(counts, SHOWN[:-1])})." if settled else ".")
     ]
     if counts[PENDING]:
@@ -146,7 +147,10 @@ def _claim(finding: Finding, run: Container[str]) -> ClaimView:
     parts = [part_view(part, among) for part in finding.parts]
     weakest = max(range(len(parts)), key=lambda at: _margin(finding.parts[at]), default=None)
     verdict = finding.verdict if finding.is_final else PENDING
-    paper = {True: "its own numbers keep this rule", False: "its own numbers break this rule"}
+    paper = {
+        True: "its own numbers keep this rule, rounding granted",
+        False: "its own numbers break this rule",
+    }
     return ClaimView(
         finding,
         verdict,

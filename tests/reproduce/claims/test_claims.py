@@ -18,10 +18,12 @@ from reproduce.claims.claim import (
     UNCONTRADICTED,
     UNINFORMATIVE,
     Claim,
+    Contrast,
+    about,
     decide,
 )
-from reproduce.claims.evidence import EARLIER, FRESH, Evidence
-from reproduce.claims.measures import Curves
+from reproduce.claims.evidence import EARLIER, FRESH, Evidence, curves_of
+from reproduce.claims.measures import Curves, at
 from reproduce.claims.parts import Part
 from reproduce.experiments import figure5, section61
 from reproduce.experiments.base import cases_of
@@ -229,7 +231,8 @@ def test_rule_says_what_holds_and_what_does_not(claim: Claim) -> None:
     if claim.key in CONTRADICTED_BY_ITS_OWN_NUMBERS:
         assert (found.verdict, found.paper) == (FAILS, False)
         return
-    expected = EXPECTED.get(claim.key, UNCONTRADICTED if claim.topic == 2 else HOLDS)
+    predicted = claim.topic == 2 or claim.is_contradictable_only
+    expected = EXPECTED.get(claim.key, UNCONTRADICTED if predicted else HOLDS)
     assert found.verdict == expected, [(part.rule, part) for part in found.parts]
     assert found.paper is not False
     assert not any(found.passed.values())
@@ -323,6 +326,27 @@ def test_control_that_passes_makes_either_verdict_uninformative() -> None:
             assert found.passed == {"c": verdict == UNINFORMATIVE}
 
 
+def test_control_thought_of_later_is_told_and_decides_nothing() -> None:
+    case, other = table1("sgd"), table1("is")
+
+    def rule(evidence: Evidence) -> list[Part]:
+        return [Part("", [curve[500] for curve in evidence.curves(case).values()], low=0.5)]
+
+    levels = {case: 0.9, other: 0.7}
+    evidence = Evidence().instead(
+        {one: {seed: {500: level} for seed in range(3)} for one, level in levels.items()}
+    )
+    claim = Claim("key", 1, "", "", rule, own=[case], later_controls={"IS": curves_of(other)})
+    found = decide(claim, {"here": evidence})
+    assert (found.verdict, found.passed, found.passed_later) == (HOLDS, {}, {"IS": True})
+
+
+def test_what_no_run_can_show_is_at_best_not_contradicted() -> None:
+    for values, verdict in ((GOOD, UNCONTRADICTED), (WIDE, OPEN), (BAD, FAILS)):
+        claim = _made_up([Part("", values, low=0.0)], is_contradictable_only=True)
+        assert decide(claim, {"here": Evidence()}).verdict == verdict
+
+
 def test_papers_own_numbers_go_through_the_rule_first() -> None:
     nothing = {"none": Evidence()}
     verdicts = {key: decide(claim, nothing).paper for key, claim in BY_KEY.items()}
@@ -353,6 +377,14 @@ def test_fresh_seeds_go_before_earlier_ones_and_own_records_before_others(tmp_pa
     then = {one.claim.key: one for one in judge(stores)}["table1.sgd"]
     assert (then.source, then.seeds, then.is_final) == ("reference", 20, True)
     assert then.verdict == FAILS
+
+
+def test_ten_seeds_decide_though_there_are_more(tmp_path: Path) -> None:
+    store = Store(tmp_path, warn=pytest.fail)
+    for seed in FRESH:
+        store.save(record(TABLE1, "is", seed, _flat(0.7)), {})
+    claim = about("key", 7, "", "", [Contrast("", at(500), table1("is"), low=0.6)])
+    assert decide(claim, {"here": Evidence.read(store)}).seeds == claim.seeds == 10
 
 
 def test_diverged_run_counts_and_is_at_chance_from_there_on(tmp_path: Path) -> None:

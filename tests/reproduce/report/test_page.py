@@ -50,7 +50,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text, used, files = report.render({"here": store}, folder, folder / "figures")
     assert used == ["here"]
     assert [path.name for path in files] == ["report.html", "report.md", "report.csv"]
-    assert text.startswith(f"{len(CLAIMS)} statements of the paper were put to a test.")
+    assert text.startswith(f"{len(CLAIMS)} statements were put to a test:")
     return folder
 
 
