@@ -147,8 +147,9 @@ def _claim(finding: Finding, run: Container[str]) -> ClaimView:
     parts = [part_view(part, among) for part in finding.parts]
     weakest = max(range(len(parts)), key=lambda at: _margin(finding.parts[at]), default=None)
     verdict = finding.verdict if finding.is_final else PENDING
+    rounding = ", rounding granted" if finding.claim.slack else ""
     paper = {
-        True: "its own numbers keep this rule, rounding granted",
+        True: f"its own numbers keep this rule{rounding}",
         False: "its own numbers break this rule",
     }
     return ClaimView(

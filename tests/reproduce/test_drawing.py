@@ -35,7 +35,7 @@ def test_without_records_all_is_drawn_as_committed_and_no_tensorflow_loaded(
     command = [sys.executable, "-c", FRESH, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "statements of the paper were put to a test" in done.stdout
+    assert "statements were put to a test" in done.stdout
     for folder, pattern, drawn in (
         ("docs/results", "*.md", tmp_path / "docs" / "results"),
         # Those at a small budget, left by QUICK=1, have a hyphen.
