@@ -16,7 +16,7 @@ import pandas as pd
 
 from reproduce import paper, readings, tables
 from reproduce.claims.parts import Part, Prediction, is_uncontradicted
-from reproduce.experiments import base, panels
+from reproduce.experiments import base, figure5, panels
 from reproduce.experiments.variations import heat_regularization
 from reproduce.protocols import (
     TABLE1,
@@ -77,12 +77,13 @@ _CAPTION = 1500 ** (1 / 500) - 1
 """R11: tau1 such that tau falls from 1.5 to 0.001 in 500 updates, as Figure 8's caption has it."""
 
 
-def protocol(table1: Comparison, small: Training, samples: int) -> Panels:
-    """Returns a panel per setting of Table 1, and four for Figures 6 to 8.
+def protocol(table1: Comparison, after: Training, small: Training, samples: int) -> Panels:
+    """Returns a panel per setting of Table 1, and five for Figures 5 to 8.
 
     Args:
         table1: Table 1.
-        small: Figure 7's training set-up.
+        after: Figure 5's training set-up.
+        small: Figure 7's.
         samples: Of the methods in those figures.
     """
     settings = {name: readings.choose(table1, chosen) for name, chosen in SETTINGS.items()}
@@ -94,6 +95,10 @@ def protocol(table1: Comparison, small: Training, samples: int) -> Panels:
         row: LocalEntropyBySGLD(1.5, samples, tau1=_CAPTION, **VARIANTS.get(row, {}))
         for row in ("sgld", "sgld-linear")
     }
+    both = {
+        "IS, sum": LocalEntropyByImportanceSampling(samples=samples, **_SUM),
+        "HR, growing": replace(table1.methods["hr"], **_GROWING),
+    }
     growing = {
         f"HR, S = {count}": replace(heat_regularization(count * samples // 1000), **_GROWING)
         for count in (10, 100, 1000)
@@ -102,6 +107,7 @@ def protocol(table1: Comparison, small: Training, samples: int) -> Panels:
     return Panels(
         settings
         | {
+            "R2 sum and R5 growing, Figure 5": Comparison(after, both),
             "R5 growing, Figure 6": Comparison(table1.training, growing),
             "R2 sum, Figure 7": Comparison(small, summed),
             "R11 from 1.5 to 0.001, Figure 8": Comparison(table1.training, scoped),
@@ -110,12 +116,13 @@ def protocol(table1: Comparison, small: Training, samples: int) -> Panels:
     )
 
 
-PROTOCOL = protocol(TABLE1, Training(network="small_dense"), 1000)
+PROTOCOL = protocol(TABLE1, figure5.TRAINING, Training(network="small_dense"), 1000)
 """The screen, at the paper's budget."""
 
 _SHORT = Training(updates=6, test_images=100, evaluate_every=3, tabulated=(6,))
 QUICK = protocol(
     replace(TABLE1.with_budget(samples=4), training=_SHORT),
+    replace(_SHORT, sgd_updates=6, tabulated=(12,)),
     replace(_SHORT, network="small_dense"),
     samples=100,
 )
