@@ -219,6 +219,9 @@ class LossSampler(keras.Model):
             # In functions, and so not among this model's own layers, whose metrics it resets.
             self._variables_of_model: Callable[[], Any] = lambda: model.trainable_variables
             self._loss_on: Callable[[Any], Any] = functools.partial(_loss_on, model)
+            self._run_model: Callable[[Any], Any] = lambda data: model(
+                keras.utils.unpack_x_y_sample_weight(data)[0], training=False
+            )
             self._tau = self.add_weight(shape=(), dtype="float64", trainable=False, name="tau")
             self._means = _MeanOverRows(1 + self._samples)
             self.built = True
@@ -258,6 +261,8 @@ class LossSampler(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """Adds one batch's losses, as `evaluate` asks for it."""
+        # A model's own `tf.function` that is first called at other weights would keep them.
+        self._run_model(data)
         loss_at, rows = self._loss_on(data)
         x = [tf.convert_to_tensor(native(v)) for v in self._variables_of_model()]
         objective = LossFunction(loss_at, len(x), vectorize=not self.run_eagerly)

@@ -196,18 +196,25 @@ class Objective(abc.ABC):
         # a convolution's bias along another.
         twice = tf.cast(tf.equal(samples, 1), tf.int32)
         at_least_two = [tf.concat([s, s[:twice]], 0) for s in stacked]
-        pads = False
+        specs, pads = None, False
 
         def watched(weights: Weights) -> Any:
-            nonlocal pads
-            result = function(weights)
+            nonlocal specs, pads
+            result = tf.nest.map_structure(tf.convert_to_tensor, function(weights))
+            specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, result)
             pads = _pads_by_a_value()
             return result
 
-        # Convolutions with one kernel per sample, for one, have no vectorised form.
-        result = tf.vectorized_map(watched, at_least_two, fallback_to_while_loop=True)
+        try:
+            # Convolutions with one kernel per sample, for one, have no vectorised form.
+            result = tf.vectorized_map(watched, at_least_two, fallback_to_while_loop=True)
+        except Exception:
+            # Nor have gradients through some loops and functions, of which TensorFlow says so in
+            # errors of many kinds. What the function itself raises is none of them.
+            if specs is None:
+                raise
+            pads = True
         if pads:
-            specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape[1:], t.dtype), result)
             result = tf.map_fn(function, at_least_two, fn_output_signature=specs)
             self.is_vectorized = False
         self.is_vectorized = self.is_vectorized and _loops() == before

@@ -8,6 +8,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from lerh_tf.loss.objective import native
+from lerh_tf.loss.repeatable import ReplayError
+
 
 def loss_of_model(
     model: Any,
@@ -28,16 +31,41 @@ def loss_of_model(
 
     Raises:
         ValueError: there are no targets, and the compiled loss needs them.
+        ReplayError: a `tf.function` inside reads a variable of the mapping, past the value.
     """
     x, y, sample_weight = batch
     # As Keras does for models whose own `compute_loss` does not know of it.
     knows = "training" in inspect.signature(model.compute_loss).parameters
     mode = {"training": training} if knows else {}
+    since = _operations()
     with keras.StatelessScope(list(mapping), collect_losses=True) as scope:
         y_pred = model(x, training=training)
         with _explained(model, y):
             loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, **mode)
+    _check_unread([variable for variable, _ in mapping], _operations()[len(since) :])
     return loss, scope
+
+
+def _operations() -> list[tf.Operation]:
+    graph = tf.compat.v1.get_default_graph()
+    return graph.get_operations() if tf.inside_function() else []
+
+
+def _check_unread(variables: Sequence[Any], operations: Sequence[tf.Operation]) -> None:
+    """Refuses a `tf.function` that was traced outside of the scope and reads a variable itself."""
+    calls = [one for one in operations if one.type.endswith("PartitionedCall")]
+    if not calls:
+        return
+    given = {id(tensor) for call in calls for tensor in call.inputs}
+    captured = calls[0].graph.captures
+    read = {id(outside) for outside, inside in captured if id(inside) in given}
+    for variable in variables:
+        if id(native(variable).handle) in read:
+            raise ReplayError(
+                f"The model calls a `tf.function` that reads the weight {variable.path!r}, so the "
+                "loss can't be computed at other weights. Take the decorator away: Keras compiles "
+                "the train step as a whole."
+            )
 
 
 @contextlib.contextmanager

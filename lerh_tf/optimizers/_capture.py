@@ -39,7 +39,15 @@ class CapturedLosses:
         self._losses: dict[int, CapturedLoss] = {}
 
     def put(self, loss: CapturedLoss) -> None:
-        self._losses[threading.get_ident()] = loss
+        thread = threading.get_ident()
+        # One of another graph is left over from a trace that failed.
+        if thread in self._losses and self._losses[thread].graph is loss.graph:
+            raise ValueError(
+                "`scale_loss` must be called once per weight update, with the whole loss: add up "
+                f"all terms first. Received: loss={loss.name!r} after "
+                f"{self._losses[thread].name!r}"
+            )
+        self._losses[thread] = loss
 
     def take(self) -> CapturedLoss:
         try:

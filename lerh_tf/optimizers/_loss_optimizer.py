@@ -72,11 +72,12 @@ class LossOptimizer(Wrapper):
         """Moves the weights, given the loss that `scale_loss` captured.
 
         Args:
-            grads: ignored; the stock train step passes None for every weight.
+            grads: None for every weight, as the tape gives them behind `scale_loss`.
             trainable_variables: the weights; may be left out once the optimizer is built.
 
         Raises:
-            ValueError: no loss was captured in this train step.
+            ValueError: no loss was captured in this train step, or there is a gradient: of terms
+                that were added behind `scale_loss`, which the weight update would not see.
             ReplayError: the captured loss can't be evaluated at other weights.
         """
         captured = self._captured.take()
@@ -88,6 +89,7 @@ class LossOptimizer(Wrapper):
         if trainable_variables is None:
             trainable_variables = self.inner_optimizer._trainable_variables
         variables = list(trainable_variables)
+        _check_no_gradient(grads, variables)
         self.apply_objective(ReplayedLoss.of_variables(captured, variables), variables)
 
     @tf.autograph.experimental.do_not_convert
@@ -203,3 +205,14 @@ class LossOptimizer(Wrapper):
             return None, self._update(loss, variables)
         objective = ReplayedLoss.of_variables(captured_loss(whole(loss, self.parallel)), variables)
         return loss, self._update(objective, variables)
+
+
+def _check_no_gradient(grads: Sequence[Any], variables: Sequence[Variable]) -> None:
+    for gradient, variable in zip(grads, variables, strict=False):
+        if gradient is not None:
+            name = getattr(variable, "path", variable.name)
+            raise ValueError(
+                "`grads` must be None for every weight, as a tape gives them behind `scale_loss`: "
+                "this optimizer evaluates the loss instead. Add every term to the loss before "
+                f"`scale_loss`. Received: a gradient of {name!r}, {gradient!r}"
+            )

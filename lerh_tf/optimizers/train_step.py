@@ -116,6 +116,8 @@ def _traced(
     loss_at: Callable[[Weights], tf.Tensor], values: Weights, jit_compile: bool
 ) -> Objective:
     """Returns the loss's graph where it can be replayed: there a subspace can be found."""
+    if not tf.inside_function():  # `tf.config.run_functions_eagerly(True)`
+        return LossFunction(loss_at, len(values))
     try:
         replayed = ReplayedLoss.of_function(loss_at, values)
     except ReplayError:
@@ -143,7 +145,8 @@ def _check_state(model: Any, scope: keras.StatelessScope) -> None:
         raise ReplayError(
             "The forward pass moves a `keras.Variable` that is not among the model's, so the "
             "samples would not see the loss that is logged. The seed of random functions of "
-            f"`keras.random` called without one is such a variable. {SEED_ADVICE}"
+            "`keras.random` called without one is such a variable, and so is the state of an RNN "
+            f"with `stateful=True`. {SEED_ADVICE}"
         )
 
 

@@ -196,7 +196,46 @@ def test_apply_may_leave_the_variables_out_once_built() -> None:
     assert int(optimizer.iterations.numpy()) == 1
 
 
-@pytest.mark.feature("training", "hand-written loop, `GradientTape` and `scale_loss`", "yes")
+@pytest.mark.feature(
+    "training",
+    "hand-written loop in a `tf.function`, `GradientTape` and `scale_loss`",
+    'yes; refused where terms come behind `scale_loss`: "Add every term to the loss"',
+)
+@pytest.mark.parametrize(
+    ("total", "rule"),
+    [
+        (lambda optimizer, f, g: optimizer.scale_loss(f + g), None),
+        (lambda optimizer, f, g: optimizer.scale_loss(f) + g, "`grads` must be None for every"),
+        (
+            lambda optimizer, f, g: optimizer.scale_loss(f) + optimizer.scale_loss(g),
+            "`scale_loss` must be called once per weight update",
+        ),
+    ],
+)
+def test_all_of_the_loss_goes_through_scale_loss_once(total: Any, rule: str | None) -> None:
+    optimizer, variable = sampler(), keras.Variable([0.5, -0.5])
+    optimizer.build([variable])
+
+    @tf.function(autograph=False)
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            w = variable.value
+            loss = total(optimizer, tf.reduce_sum(w**2), tf.reduce_sum(w))
+        optimizer.apply_gradients([(tape.gradient(loss, w), variable)])
+
+    if rule is None:
+        step()
+    else:
+        with pytest.raises(ValueError, match=rule):
+            step()
+    assert np.all((variable.numpy() != [0.5, -0.5]) == (rule is None))
+    # What a trace that failed has left is no obstacle to the next.
+    tf.function(lambda: optimizer.scale_loss(tf.reduce_sum(variable.value)))()
+
+
+@pytest.mark.feature(
+    "training", "hand-written loop in a `tf.function`, `GradientTape` and `scale_loss`"
+)
 def test_custom_loop_of_tensorflow_trains_through_the_stock_door() -> None:
     optimizer, model = sampler(), network()
     x, y = (tf.constant(a) for a in data())

@@ -24,6 +24,7 @@ from lerh_tf import (
     RobbinsMonro,
     RobbinsMonroSteps,
     TrainStep,
+    local_entropy,
 )
 
 Array = npt.NDArray[Any]
@@ -52,6 +53,10 @@ def tripled(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
 BODIES: dict[str, Callable[[Any], Any]] = {
     "lstm": lambda x: layers.LSTM(2)(x),
     "gru": lambda x: layers.GRU(2)(x),
+    "stacked": lambda x: layers.GRU(2)(layers.SimpleRNN(2, return_sequences=True)(x)),
+    "mapped": lambda x: layers.Lambda(
+        lambda h: tf.map_fn(tf.nn.softmax, h, fn_output_signature=tf.TensorSpec([2]))
+    )(layers.Dense(2)(layers.Flatten()(x))),
     "silu": lambda x: layers.Dense(2, activation=tf.nn.silu)(layers.Flatten()(x)),
     "custom-gradient": lambda x: layers.Dense(2, activation=tripled)(layers.Flatten()(x)),
 }
@@ -78,9 +83,23 @@ def silence(seed: int, update: tf.Tensor, like: Sequence[tf.Tensor]) -> Callable
 
 @pytest.mark.feature("training", "`run_eagerly=True`, `TrainStep`", "yes", cases=["gru-True"])
 @pytest.mark.feature("models", "LSTM, GRU, `TrainStep`", "yes", cases=["lstm-False", "gru-True"])
+@pytest.mark.feature(
+    "models",
+    "LSTM, GRU behind layers with weights, `TrainStep`",
+    "yes; samples are evaluated one after the other",
+    cases=["stacked-False"],
+)
 @pytest.mark.parametrize(
     ("body", "run_eagerly"),
-    [("lstm", False), ("silu", False), ("custom-gradient", False), ("gru", True), ("silu", True)],
+    [
+        ("stacked", False),
+        ("mapped", False),
+        ("lstm", False),
+        ("silu", False),
+        ("custom-gradient", False),
+        ("gru", True),
+        ("silu", True),
+    ],
 )
 def test_gradient_is_the_tape_s(
     body: str, run_eagerly: bool, monkeypatch: pytest.MonkeyPatch
@@ -92,6 +111,59 @@ def test_gradient_is_the_tape_s(
     actual = train(build(BODIES[body]), optimizer, run_eagerly=run_eagerly)
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+
+
+class InFunction(layers.Layer):
+    """A dense layer called in a `tf.function` of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = layers.Dense(2)
+
+    def build(self, shape: Any) -> None:
+        self.dense.build(shape)
+
+    @tf.function
+    def inner(self, x: tf.Tensor) -> tf.Tensor:
+        return self.dense(x)
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return self.inner(x)
+
+    def compute_output_shape(self, shape: Any) -> Any:
+        return (shape[0], 2)
+
+
+@pytest.mark.feature(
+    "models",
+    "a `tf.function` that reads weights, `TrainStep` and measures",
+    'refused: "Take the decorator away"',
+)
+def test_weights_read_in_a_function_of_the_models_own_are_refused() -> None:
+    refused = pytest.raises(ReplayError, match=r"`tf\.function` that reads the weight '.*dense")
+    model = build(lambda x: InFunction()(layers.Flatten()(x)))
+    with refused:
+        train(model, LocalEntropy(TAU, seed=0))
+    stock = build(lambda x: InFunction()(layers.Flatten()(x)), keras.Model)
+    stock.compile("sgd", "mse")
+    with refused:
+        local_entropy(stock, X, Y, tau=TAU, samples=2, verbose=0)
+    # The measure left nothing behind in the function's traces.
+    assert np.isfinite(stock.evaluate(X, Y, verbose=0))
+
+
+def test_functions_may_run_eagerly() -> None:
+    tf.config.run_functions_eagerly(True)
+    try:
+        model = build(BODIES["silu"])
+        before = model.get_weights()
+        model.compile(LocalEntropy(TAU, seed=0), "mse")
+        model.train_on_batch(X, Y)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        assert (old != new).any()
+        assert np.isfinite(new).all()
 
 
 @pytest.mark.feature("models", "LSTM, GRU, control flow, stock model")
