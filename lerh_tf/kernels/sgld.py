@@ -65,7 +65,10 @@ class SGLD(Kernel):
     Where f is flat x^{j+1} - x = (1 - eps_j / (2 tau)) (x^j - x) + eta_j, so step sizes well below
     4 tau keep the chain near x. A number tau for which the chain must diverge is refused: where a
     chain that goes on from one weight update to the next, always by the same step sizes, moves
-    away from x in each, or a chain leaves float32 in one.
+    away from x in each, or a chain leaves float32 in one. That holds for weights that move to m;
+    where they move r times as far (a learning rate of r tau), a persistent chain's start is that
+    much further behind, and r `mean_start` above 1 makes it run away, which is not refused. Take
+    `persistent=False` there, and where weights are set from outside.
 
     Args:
         samples: number of states (paper's J), at least 2: a single state never moves. Defaults
