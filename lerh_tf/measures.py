@@ -261,8 +261,9 @@ class LossSampler(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """Adds one batch's losses, as `evaluate` asks for it."""
-        # A model's own `tf.function` that is first called at other weights would keep them.
-        self._run_model(data)
+        if tf.inside_function():
+            # A model's own `tf.function` that is first called at other weights would keep them.
+            tf.function(self._run_model, autograph=False).get_concrete_function(data)
         loss_at, rows = self._loss_on(data)
         x = [tf.convert_to_tensor(native(v)) for v in self._variables_of_model()]
         objective = LossFunction(loss_at, len(x), vectorize=not self.run_eagerly)

@@ -31,19 +31,32 @@ def loss_of_model(
 
     Raises:
         ValueError: there are no targets, and the compiled loss needs them.
-        ReplayError: a `tf.function` inside reads a variable of the mapping, past the value.
+        ReplayError: something inside, such as a `tf.function` that was traced before, reads a
+            trainable variable of the mapping past its value.
     """
     x, y, sample_weight = batch
     # As Keras does for models whose own `compute_loss` does not know of it.
     knows = "training" in inspect.signature(model.compute_loss).parameters
     mode = {"training": training} if knows else {}
-    since = _operations()
-    with keras.StatelessScope(list(mapping), collect_losses=True) as scope:
+    since = len(_operations())
+    with _functions_in_line(), keras.StatelessScope(list(mapping), collect_losses=True) as scope:
         y_pred = model(x, training=training)
         with _explained(model, y):
             loss = model.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, **mode)
-    _check_unread([variable for variable, _ in mapping], _operations()[len(since) :])
+    _check_unread([v for v, _ in mapping if v.trainable], _operations()[since:])
     return loss, scope
+
+
+@contextlib.contextmanager
+def _functions_in_line() -> Iterator[None]:
+    """Runs each `tf.function` as Python where all is eager: a trace would not see the values."""
+    before = tf.config.functions_run_eagerly()
+    if not tf.inside_function():
+        tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
 
 
 def _operations() -> list[tf.Operation]:
@@ -52,13 +65,11 @@ def _operations() -> list[tf.Operation]:
 
 
 def _check_unread(variables: Sequence[Any], operations: Sequence[tf.Operation]) -> None:
-    """Refuses a `tf.function` that was traced outside of the scope and reads a variable itself."""
-    calls = [one for one in operations if one.type.endswith("PartitionedCall")]
-    if not calls:
+    """Refuses what reads a variable itself, as a `tf.function` does that was traced elsewhere."""
+    if not operations:
         return
-    given = {id(tensor) for call in calls for tensor in call.inputs}
-    captured = calls[0].graph.captures
-    read = {id(outside) for outside, inside in captured if id(inside) in given}
+    taken = {id(t) for one in operations for t in one.inputs if t.dtype == tf.resource}
+    read = {id(outside) for outside, inside in operations[0].graph.captures if id(inside) in taken}
     for variable in variables:
         if id(native(variable).handle) in read:
             raise ReplayError(

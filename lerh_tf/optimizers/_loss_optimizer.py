@@ -214,5 +214,6 @@ def _check_no_gradient(grads: Sequence[Any], variables: Sequence[Variable]) -> N
             raise ValueError(
                 "`grads` must be None for every weight, as a tape gives them behind `scale_loss`: "
                 "this optimizer evaluates the loss instead. Add every term to the loss before "
-                f"`scale_loss`. Received: a gradient of {name!r}, {gradient!r}"
+                "`scale_loss`, and leave `unconnected_gradients` of the tape as it is. "
+                f"Received: a gradient of {name!r}, {gradient!r}"
             )

@@ -224,6 +224,25 @@ def branched() -> keras.Model:
     return model
 
 
+class Counting(keras.layers.Layer):
+    """Draws and counts at each call, in training or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seed = keras.random.SeedGenerator(3)
+        self.calls = keras.Variable(0.0, trainable=False)
+
+    def call(self, x: Any) -> Any:
+        self.calls.assign(self.calls + 1.0)
+        return x + 1e-3 * keras.random.normal(keras.ops.shape(x), seed=self.seed)
+
+
+def counting() -> keras.Model:
+    model = keras.Sequential([keras.Input((3,)), Counting(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+
 def recurrent() -> keras.Model:
     model = keras.Sequential(
         [keras.Input((4, 8)), keras.layers.LSTM(2), keras.layers.Dense(1, "silu")]
@@ -232,7 +251,7 @@ def recurrent() -> keras.Model:
     return model
 
 
-@pytest.mark.parametrize("build", [branched, recurrent])
+@pytest.mark.parametrize("build", [branched, counting, recurrent])
 def test_model_is_evaluated_and_left_as_it_is(build: Callable[[], keras.Model]) -> None:
     keras.utils.set_random_seed(0)
     model = build()
@@ -249,7 +268,7 @@ def test_model_is_evaluated_and_left_as_it_is(build: Callable[[], keras.Model]) 
     assert not any(np.any(count) for count in counts)
     evaluated = model.evaluate(x, y, batch_size=4, verbose=0, return_dict=True)
     logs = evaluated if isinstance(evaluated, dict) else {"loss": evaluated}
-    assert found.loss == pytest.approx(logs["loss"], rel=1e-6)
+    assert found.loss == pytest.approx(logs["loss"], rel=1e-2 if build is counting else 1e-6)
     assert 0.0 < abs(found.gap) < 0.2
 
 

@@ -114,11 +114,11 @@ def test_gradient_is_the_tape_s(
 
 
 class InFunction(layers.Layer):
-    """A dense layer called in a `tf.function` of its own."""
+    """A dense layer called in a `tf.function` of its own, there or in a branch."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_branch: bool = False) -> None:
         super().__init__()
-        self.dense = layers.Dense(2)
+        self.dense, self.in_branch = layers.Dense(2), in_branch
 
     def build(self, shape: Any) -> None:
         self.dense.build(shape)
@@ -128,6 +128,8 @@ class InFunction(layers.Layer):
         return self.dense(x)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
+        if self.in_branch:
+            return tf.cond(tf.reduce_sum(x) < np.inf, lambda: self.inner(x), lambda: x[:, :2])
         return self.inner(x)
 
     def compute_output_shape(self, shape: Any) -> Any:
@@ -139,17 +141,41 @@ class InFunction(layers.Layer):
     "a `tf.function` that reads weights, `TrainStep` and measures",
     'refused: "Take the decorator away"',
 )
-def test_weights_read_in_a_function_of_the_models_own_are_refused() -> None:
+@pytest.mark.parametrize("in_branch", [False, True])
+def test_weights_read_in_a_function_of_the_models_own_are_refused(in_branch: bool) -> None:
     refused = pytest.raises(ReplayError, match=r"`tf\.function` that reads the weight '.*dense")
-    model = build(lambda x: InFunction()(layers.Flatten()(x)))
+    model = build(lambda x: InFunction(in_branch)(layers.Flatten()(x)))
     with refused:
         train(model, LocalEntropy(TAU, seed=0))
-    stock = build(lambda x: InFunction()(layers.Flatten()(x)), keras.Model)
+    stock = build(lambda x: InFunction(in_branch)(layers.Flatten()(x)), keras.Model)
     stock.compile("sgd", "mse")
     with refused:
         local_entropy(stock, X, Y, tau=TAU, samples=2, verbose=0)
     # The measure left nothing behind in the function's traces.
     assert np.isfinite(stock.evaluate(X, Y, verbose=0))
+
+
+def test_an_eager_measure_sees_weights_read_in_a_function() -> None:
+    model = build(lambda x: InFunction()(layers.Flatten()(x)), keras.Model)
+    plain = build(lambda x: layers.Dense(2)(layers.Flatten()(x)), keras.Model)
+    plain.set_weights(model.get_weights())
+    found = []
+    for each in (model, plain):
+        each.compile("sgd", "mse", run_eagerly=True)
+        each.evaluate(X, Y, verbose=0)
+        found.append(local_entropy(each, X, Y, tau=TAU, samples=3, verbose=0))
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-6)
+    assert found[0].standard_error > 0.0
+    assert not tf.config.functions_run_eagerly()
+
+
+def test_frozen_weights_may_be_read_in_a_function() -> None:
+    frozen = InFunction()
+    frozen.trainable = False
+    model = build(lambda x: layers.GRU(2)(layers.Reshape((2, 1))(frozen(layers.Flatten()(x)))))
+    before = [v.numpy() for v in model.trainable_variables]
+    for old, new in zip(before, train(model, LocalEntropy(TAU, seed=0)), strict=True):
+        assert (old != new).any()
 
 
 def test_functions_may_run_eagerly() -> None:
