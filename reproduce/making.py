@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
-from reproduce.experiments import illustration, table2, theory
+from reproduce.experiments import illustration, readings, table2, theory
 from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
 from reproduce.parallel import JobsOf, Plan, Workers
 from reproduce.records import Store
@@ -50,11 +50,21 @@ def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[J
     return everything(seeds, False, data, execution) + timed
 
 
+def reading_jobs(
+    seeds: Sequence[int], data: Data, execution: Mapping[str, Any], others: Sequence[Job]
+) -> list[Job]:
+    """Returns the runs of the readings that are not among others."""
+    keys = {job.run.key for job in others}
+    jobs = readings.jobs(readings.PROTOCOL, seeds, "auto", data, execution)
+    return [job for job in jobs if job.run.key not in keys]
+
+
 def verified_jobs(share: float, data: Data, execution: Mapping[str, Any]) -> list[Job]:
     """Returns the runs that are recomputed to confirm a share of the reference."""
     records = verification.chosen(Tables(verification.REFERENCE), share)
     seeds = sorted({record.run.seed for record in records})
     jobs = everything(seeds, False, data, execution)
+    jobs += reading_jobs(seeds, data, execution, jobs)
     return [job for job in jobs if verification.counterpart(job.run, records)]
 
 

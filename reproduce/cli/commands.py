@@ -30,6 +30,7 @@ from reproduce.making import (
     everything,
     make,
     mnist,
+    reading_jobs,
     reference_jobs,
     verified_jobs,
 )
@@ -147,11 +148,17 @@ def verify(share: float, how: Jobs, images: Data) -> int:
 
 
 def update_reference(options: Copying) -> int:
-    """Copies the records of everything, at the paper's budget, into the reference run."""
+    """Copies the records of everything, at the paper's budget, into the reference run.
+
+    Those of the readings, which take hours, may be missing.
+    """
     from reproduce import environment
 
-    jobs = reference_jobs(options.chosen, environment.prepare(options.threads))
-    found, missing = verification.collect(jobs, _store(options.output))
+    execution, store = environment.prepare(options.threads), _store(options.output)
+    jobs = reference_jobs(options.chosen, execution)
+    found, missing = verification.collect(jobs, store)
+    data = partial(mnist, None)
+    found += verification.collect(reading_jobs(options.chosen, data, execution, jobs), store)[0]
     tidy.add(verification.REFERENCE, found)
     CONSOLE.print(f"copied {len(found)} records from {options.output} to {verification.REFERENCE}")
     for job in missing:
