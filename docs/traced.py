@@ -269,7 +269,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
         "0.002 to 0.004 of": Source(ESTIMATORS, thousandths),
     },
-    "docs/paper.md": {"in 1 hour": Source(TIMINGS, computing)},
+    "docs/paper.md": {"in 0.7 hours": Source(TIMINGS, computing)},
     "docs/callbacks.md": {
         "a tau of 0.099, where the paper's is 0.01.": Source(
             ADAPT_TAU, lambda r: adapted(r, "tau", "500")
