@@ -97,6 +97,7 @@ def local_entropy(
         TypeError: `model` is no Keras model.
         ValueError: `model` is not compiled or has no trainable weights, a number is out of its
             range, or there is no data.
+        ReplayError: the model reads weights in a `tf.function` of its own.
 
     References:
         The definition of F_tau, Section 2.1.
@@ -145,6 +146,7 @@ def heat_regularization(
     Raises:
         TypeError: as `local_entropy`.
         ValueError: as `local_entropy`.
+        ReplayError: as `local_entropy`.
 
     References:
         The definition of F^H_tau, Section 2.2.

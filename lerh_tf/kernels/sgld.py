@@ -67,8 +67,8 @@ class SGLD(Kernel):
     chain that goes on from one weight update to the next, always by the same step sizes, moves
     away from x in each, or a chain leaves float32 in one. That holds for weights that move to m;
     where they move r times as far (a learning rate of r tau), a persistent chain's start is that
-    much further behind, and r `mean_start` above 1 makes it run away, which is not refused. Take
-    `persistent=False` there, and where weights are set from outside.
+    much further behind, and from an r `mean_start` between 1 and 2 on it runs away, which is not
+    refused. Take `persistent=False` there, and where weights are set from outside.
 
     Args:
         samples: number of states (paper's J), at least 2: a single state never moves. Defaults

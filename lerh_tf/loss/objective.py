@@ -196,13 +196,13 @@ class Objective(abc.ABC):
         # a convolution's bias along another.
         twice = tf.cast(tf.equal(samples, 1), tf.int32)
         at_least_two = [tf.concat([s, s[:twice]], 0) for s in stacked]
-        specs, pads = None, False
+        specs, one_by_one = None, False
 
         def watched(weights: Weights) -> Any:
-            nonlocal specs, pads
+            nonlocal specs, one_by_one
             result = tf.nest.map_structure(tf.convert_to_tensor, function(weights))
             specs = tf.nest.map_structure(tf.TensorSpec.from_tensor, result)
-            pads = _pads_by_a_value()
+            one_by_one = _pads_by_a_value()
             return result
 
         try:
@@ -213,8 +213,8 @@ class Objective(abc.ABC):
             # errors of many kinds. What the function itself raises is none of them.
             if specs is None:
                 raise
-            pads = True
-        if pads:
+            one_by_one = True
+        if one_by_one:
             result = tf.map_fn(function, at_least_two, fn_output_signature=specs)
             self.is_vectorized = False
         self.is_vectorized = self.is_vectorized and _loops() == before

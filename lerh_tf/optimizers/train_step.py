@@ -58,8 +58,8 @@ class TrainStep:
 
         Raises:
             TypeError: the model's optimizer is not one of this package's.
-            ReplayError: the model must be run anew, and would draw other random numbers or move
-                variables that are not its own.
+            ReplayError: the model must be run anew, and would draw other random numbers, move
+                variables that are not its own, or read weights in a `tf.function` of its own.
         """
         model: Any = self
         if not isinstance(model.optimizer, GaussianApproximation):
