@@ -44,8 +44,11 @@ def render(
     findings = judge(stores)
     scanned = {name: store.scan(RECORDS) for name, store in stores.items()}
     records = [one for some in scanned.values() for one in some]
-    found = readings.distances(records, readings.PROTOCOL, None)
-    is_run = readings.run(found)
+    found = {
+        stage: readings.distances(records, readings.PROTOCOL, seeds)
+        for stage, seeds in readings.STAGES.items()
+    }
+    is_run = readings.run([one for rows in found.values() for one in rows])
     unrun = [setting for setting, recorded in is_run.items() if not recorded]
     shown = view.topics(findings, is_run.keys() - set(unrun))
     said = view.conclusion(shown)
@@ -60,10 +63,12 @@ def render(
         "rounding": ROUNDING,
         "end": END,
         "measured": END // TABLE1.training.evaluate_every,
-        "readings": readings.grid([one for one in found if one.setting not in unrun]),
+        "readings": {
+            stage: (readings.joint(rows), readings.grid(readings.told(rows)))
+            for stage, rows in found.items()
+        },
         "unrun": unrun,
         "readings_header": readings.HEADER,
-        "joint": readings.joint(found),
         "costs": _costs(stores, records),
         "elsewhere": [_elsewhere(row, stores, scanned) for row in TABLE1.methods],
         "machines": sorted({environment(record) for record in records}),

@@ -130,7 +130,8 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
         said.append(
             f"{counts[PENDING]} are pending: their verdicts rest on fresh seeds, 5 to 24 or 5 to "
             "14, that are not all run yet. What the seeds there are say, among them those that "
-            f"were looked at while rules were made, is provisional ({_listed(so_far, VERDICTS)})."
+            "were looked at while rules were made, is provisional, and in parentheses below "
+            f"({_listed(so_far, VERDICTS)})."
         )
     own = [claim.finding.claim.statement for claim in claims if claim.finding.paper is False]
     if own:

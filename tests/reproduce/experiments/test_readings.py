@@ -61,7 +61,7 @@ def test_distance_by_hand(tmp_path: Path) -> None:
         for row, shift in (("sgd", 0.02), ("is", 0.3), ("hr", 0.0), ("sgld-linear", 0.0))
         for seed in SEEDS
     ]
-    found = {(one.setting, one.row): one for one in readings.distances(runs, PROTOCOL, None)}
+    found = {(one.setting, one.row): one for one in readings.distances(runs, PROTOCOL, SEEDS)}
     sgd = found["R8 normal", "sgd"]
     assert sgd.gaps == pytest.approx([0.01, 0.02, 0.03])
     assert sgd.root == pytest.approx(0.02)
@@ -70,7 +70,7 @@ def test_distance_by_hand(tmp_path: Path) -> None:
     assert found["R8 normal", "is"].fits is False
     assert found["R8 normal", "sgld"].fits is None
     assert not found["R8 uniform", "sgd"].ends
-    text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    text, written = readings.render(runs, PROTOCOL, SEEDS, "auto", tmp_path, tmp_path)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     # t with 2 degrees of freedom is 4.303 at 97.5 %: 0.02 ± 4.303 * 0.01 / sqrt(3).
     assert [
@@ -91,19 +91,62 @@ def test_setting_fits_only_if_it_fits_all_rows() -> None:
         for row in ("sgd", "is", "hr", "sgld-linear")
         for seed in SEEDS
     ]
-    assert readings.joint(readings.distances(runs, PROTOCOL, None)) == [
-        "`R13 tanh` fits all rows of Table 1."
-    ]
+    line, _ = readings.joint(readings.distances(runs, PROTOCOL, SEEDS))
+    assert line == "`R13 tanh` fits all rows of Table 1."
+    line, _ = readings.joint(readings.distances(runs, PROTOCOL, (*SEEDS, 3)))
+    assert line.startswith("No setting"), "a seed that was asked for is not run"
     without = [one for one in runs if "hr" not in one.run.case]
-    (line,) = readings.joint(readings.distances(without, PROTOCOL, None))
+    (line,) = readings.joint(readings.distances(without, PROTOCOL, SEEDS))
     assert line.startswith("No setting")
+
+
+def test_nearest_setting_is_that_of_all_rows_with_the_nearer_noise() -> None:
+    shifts = {
+        "R13 tanh": {"sgd": 0.03, "is": 0.0, "sgld": 0.4, "sgld-linear": 0.04, "hr": 0.0},
+        "R13 sigmoid": {"sgd": 0.0, "is": 0.0, "sgld": 0.08, "sgld-linear": 0.4, "hr": 0.0},
+    }
+    runs = [
+        record(PROTOCOL.panels[setting], row, seed, _through(row.partition("-")[0], shift))
+        for setting, rows in shifts.items()
+        for row, shift in rows.items()
+        for seed in SEEDS
+    ]
+    _, line = readings.joint(readings.distances(runs, PROTOCOL, SEEDS))
+    # The square roots of (0.03^2 + 0.04^2) / 4 and of 0.08^2 / 4.
+    assert line.endswith(": `R13 tanh` (0.025), `R13 sigmoid` (0.040).")
+
+
+def test_screen_and_confirmation_are_apart(tmp_path: Path) -> None:
+    comparison = PROTOCOL.panels["R13 tanh"]
+    runs = [
+        record(comparison, "sgd", seed, _through("sgd", shift))
+        for seed, shift in ((0, 0.1), (1, 0.1), (5, 0.2), (24, 0.2))
+    ]
+    text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    screened, confirmed = text.split("## ")[1:3]
+    assert "+0.100" in screened
+    assert "+0.100" not in confirmed
+    assert "+0.200" in confirmed
+    stages = pd.read_csv(written[1]).set_index(["stage", "setting", "row"])["runs"]
+    assert [stages[stage, "R13 tanh", "sgd"] for stage in readings.STAGES] == [2, 2]
+
+
+def test_report_tells_what_a_setting_runs_otherwise() -> None:
+    runs = [record(PROTOCOL.panels["R2 sum"], row, 0, _through(row, 0.0)) for row in ("sgd", "is")]
+    told = readings.told(readings.distances(runs, PROTOCOL, SEEDS))
+    assert [(one.setting, one.row) for one in told if one.ends] == [
+        ("Table 1's", "sgd"),
+        ("R2 sum", "is"),
+        ("R2 + R5", "is"),
+    ]
+    assert {one.setting for one in told} == {"Table 1's", "R2 sum", "R2 + R5"}
 
 
 def test_reading_is_run_once_a_row_is_recorded_that_it_touches() -> None:
     own = [record(TABLE1, row, 0, _through("sgd", 0.0)) for row in ("sgd", "sgld")]
-    assert not any(readings.run(readings.distances(own, PROTOCOL, None)).values())
+    assert not any(readings.run(readings.distances(own, PROTOCOL, SEEDS)).values())
     other = record(PROTOCOL.panels["R6 chain from the weights"], "sgld", 0, _through("sgld", 0.0))
-    is_run = readings.run(readings.distances([*own, other], PROTOCOL, None))
+    is_run = readings.run(readings.distances([*own, other], PROTOCOL, SEEDS))
     assert [setting for setting, recorded in is_run.items() if recorded] == [
         "R6 chain from the weights"
     ]
@@ -112,7 +155,7 @@ def test_reading_is_run_once_a_row_is_recorded_that_it_touches() -> None:
 
 def test_one_seed_fits_nothing() -> None:
     runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.0))]
-    found = readings.distances(runs, PROTOCOL, None)
+    found = readings.distances(runs, PROTOCOL, SEEDS)
     (one,) = [one for one in found if (one.setting, one.row) == ("R13 tanh", "sgd")]
     assert one.fits is None
     assert one.root == pytest.approx(0.0)
