@@ -10,37 +10,31 @@ from typing import Any
 LARGEST_SEED = 2**32 - 1
 
 
+def must(is_kept: bool, name: str, value: object, rule: str) -> None:
+    """Raises `ValueError` unless a rule is kept, which the message says."""
+    if not is_kept:
+        raise ValueError(f"`{name}` must be {rule}. Received: {name}={value!r}")
+
+
 def positive_integer(name: str, value: object) -> None:
     """Raises `ValueError` unless `value` is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
-
-
-def positive_number(name: str, value: object) -> None:
-    """Raises `ValueError` unless `value` is a finite number above 0."""
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (real and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
-        raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value!r}")
+    must(_is_integer(value, 1), name, value, "a positive integer")
 
 
 def integer_of_at_least(name: str, value: object, least: int) -> None:
     """Raises `ValueError` unless `value` is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(
-            f"`{name}` must be an integer of at least {least}. Received: {name}={value!r}"
-        )
+    must(_is_integer(value, least), name, value, f"an integer of at least {least}")
 
 
-def at_most(name: str, value: int, most: int) -> None:
-    """Raises `ValueError` unless `value` is at most `most`."""
-    if value > most:
-        raise ValueError(f"`{name}` must be at most {most:,}. Received: {name}={value}")
+def positive_number(name: str, value: object) -> None:
+    """Raises `ValueError` unless `value` is a finite number above 0."""
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    must(is_real and 0 < value < math.inf, name, value, "positive and finite")  # type: ignore[operator]
 
 
 def boolean(name: str, value: object) -> None:
     """Raises `ValueError` unless `value` is True or False."""
-    if not isinstance(value, bool):
-        raise ValueError(f"`{name}` must be True or False. Received: {name}={value!r}")
+    must(isinstance(value, bool), name, value, "True or False")
 
 
 _RULES: dict[Any, Callable[[str, object], None]] = {
@@ -65,29 +59,10 @@ def numbers(part: Any, but: Collection[str] = ()) -> None:
             rule(field.name, getattr(part, field.name))
 
 
-def robbins_monro_exponent(name: str, value: float) -> None:
-    """Raises `ValueError` unless `value` is in (1/2, 1]."""
-    if not 0.5 < value <= 1.0:
-        raise ValueError(f"`{name}` must be in (1/2, 1]. Received: {name}={value!r}")
-
-
-def decay(name: str, value: float) -> None:
-    """Raises `ValueError` unless `value` is finite and above -1."""
-    if not -1.0 < value < math.inf:
-        raise ValueError(f"`{name}` must be finite and above -1. Received: {name}={value!r}")
-
-
-def share(value: float) -> None:
-    """Raises `ValueError` unless `value` is in (0, 1]."""
-    if not 0.0 < value <= 1.0:
-        raise ValueError(f"`share` must be in (0, 1]. Received: share={value!r}")
-
-
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Raises `ValueError` unless `value` is among the `known` names."""
     names = tuple(known)
-    if value not in names:
-        raise ValueError(f"`{name}` must be one of {', '.join(names)}. Received: {name}={value!r}")
+    must(value in names, name, value, f"one of {', '.join(names)}")
 
 
 def distinct(name: str, values: Iterable[object]) -> None:
@@ -115,3 +90,7 @@ def scheduler(value: str | None) -> None:
         raise ValueError(f"`scheduler` must be tcp://host:port. Received: scheduler={value!r}")
     if find_spec("distributed") is None:
         raise ValueError("`scheduler` needs Dask: install this package with its extra `cluster`")
+
+
+def _is_integer(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

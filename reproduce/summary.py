@@ -1,11 +1,12 @@
 """What the records of a comparison say, row by row; rendering reads records through it alone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 from typing import Any, TypeVar
 
+from reproduce import strict_json
 from reproduce.protocols import Case, Comparison, Difference, Panels, spelled
 from reproduce.readings import READINGS
 from reproduce.records import Record
@@ -175,8 +176,8 @@ def summarise(
         seeds: The seeds wanted; `None`: those of any record that belongs to the comparison.
         subspace: The execution wanted: in the minibatch's subspace, "auto", or in all weights.
     """
-    cases = comparison.cases()
-    found = {name: runs_of(records, case, subspace) for name, case in cases.items()}
+    runs_of = by_case(records, subspace)
+    found = {name: runs_of(case) for name, case in comparison.cases().items()}
     if seeds is None:
         seeds = sorted({seed for runs in found.values() for seed in runs})
     return [
@@ -184,24 +185,24 @@ def summarise(
     ]
 
 
-def runs_of(records: Sequence[Record], case: Case, subspace: str | bool) -> dict[int, Record]:
-    """Returns a case's records by seed.
+def by_case(
+    records: Sequence[Record], subspace: str | bool = "auto"
+) -> Callable[[Case], Mapping[int, Record]]:
+    """Returns what takes a case to its records by seed.
 
     Where a run was made in several ways (with other numbers of threads), the first in the order
     of the records counts.
 
     Args:
         records: Any records of training.
-        case: A method on a training set-up.
         subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
     """
-    wanted = case.configuration()
-    fitting = [
-        one
-        for one in records
-        if _execution(one)["subspace"] == subspace and one.run.settings == wanted
-    ]
-    return {one.run.seed: one for one in reversed(fitting)}
+    found: dict[str, dict[int, Record]] = {}
+    for record in records:
+        if _execution(record)["subspace"] == subspace:
+            key = strict_json.dumps(record.run.settings)
+            found.setdefault(key, {}).setdefault(record.run.seed, record)
+    return lambda case: found.get(strict_json.dumps(case.configuration()), {})
 
 
 def _row(name: str, method: str, seeds: tuple[int, ...], runs: Mapping[int, Record]) -> MethodRow:

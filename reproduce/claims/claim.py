@@ -28,6 +28,8 @@ class Contrast:
         theirs: The case that it is held against; `None`: it stands for itself.
         low: The lower end of the range that its mean must lie in.
         high: The upper end.
+        published: The paper's number, where it has one: could it be one more of ours?
+        rounding: How far that may be from what was measured.
     """
 
     name: str
@@ -36,34 +38,21 @@ class Contrast:
     theirs: Case | None = None
     low: float = -math.inf
     high: float = math.inf
+    published: float | None = None
+    rounding: float = 0.0
 
     def on(self, evidence: Evidence) -> Part:
         """Returns what was measured."""
-        return Part(self.name, self._values(evidence), self.low, self.high)
+        values, published = self._values(evidence), self.published
+        if published is not None:
+            return Prediction(self.name, values, published=published, rounding=self.rounding)
+        return Part(self.name, values, self.low, self.high)
 
     def _values(self, evidence: Evidence) -> tuple[float, ...]:
         if self.theirs is None:
             return each(self.measure, evidence.curves(self.ours))
         ours, theirs = evidence.curves(self.ours), evidence.curves(self.theirs)
         return difference(self.measure, ours, theirs)
-
-
-@dataclass(frozen=True)
-class Predicted(Contrast):
-    """The same where the paper has the number: could it be one more of ours?
-
-    Args:
-        published: The paper's.
-        rounding: How far it may be from what was measured.
-    """
-
-    published: float = math.nan
-    rounding: float = 0.0
-
-    def on(self, evidence: Evidence) -> Prediction:
-        """Returns what was measured."""
-        values = self._values(evidence)
-        return Prediction(self.name, values, published=self.published, rounding=self.rounding)
 
 
 def all_of(parts: Sequence[Contrast]) -> Rule:

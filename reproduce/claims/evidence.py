@@ -3,13 +3,13 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reproduce import strict_json
 from reproduce.claims.bounds import CHANCE
 from reproduce.claims.measures import Curves, MissingError, final
 from reproduce.experiments import table2, theory
 from reproduce.experiments.base import RECORDS
 from reproduce.protocols import Case
 from reproduce.records import Archive, Record
+from reproduce.summary import by_case
 from reproduce.theory import table
 from reproduce.theory.protocol import THEORY
 from reproduce.theory.statement import Statement
@@ -26,14 +26,14 @@ class Evidence:
     """The records of a folder, found by their configuration.
 
     Args:
-        trained: Records of training by configuration and seed, as `by_key` returns them.
+        trained: Takes a case to its records by seed.
         theory: The rows of the theorems' table.
         timed: The rows of Table 2.
         seeds: Those that count.
         replaced: What stands in for the curves of some cases.
     """
 
-    trained: Mapping[str, Mapping[int, Record]] = field(default_factory=dict)
+    trained: Callable[[Case], Mapping[int, Record]] = lambda case: {}
     theory: Sequence[table.StatementRow] = ()
     timed: Sequence[table2.TimedRow] = ()
     seeds: Container[int] = FRESH
@@ -44,7 +44,7 @@ class Evidence:
         """Reads a folder's records."""
         measured = theory.measured(store.scan(theory.NAME), THEORY, None)
         rows = table2.rows(store, table2.PROTOCOL)
-        return cls(by_key(store.scan(RECORDS)), table.rows(measured), rows)
+        return cls(by_case(store.scan(RECORDS)), table.rows(measured), rows)
 
     def of(self, seeds: Container[int]) -> "Evidence":
         """Returns the same of other seeds."""
@@ -107,8 +107,7 @@ class Evidence:
         raise MissingError
 
     def _records(self, case: Case) -> Mapping[int, Record]:
-        found = self.trained.get(strict_json.dumps(case.configuration()), {})
-        kept = {seed: record for seed, record in found.items() if seed in self.seeds}
+        kept = {seed: one for seed, one in self.trained(case).items() if seed in self.seeds}
         if not kept:
             raise MissingError
         return kept
@@ -136,19 +135,6 @@ class Blank(Evidence):
     def statement(self, wanted: Statement) -> table.StatementRow:
         """Returns the statement, not measured."""
         return table.StatementRow("", wanted.statement, wanted.place, 0.0, None, 0, "", "")
-
-
-def by_key(records: Sequence[Record]) -> Mapping[str, Mapping[int, Record]]:
-    """Returns records of runs in the minibatch's subspace by configuration and seed.
-
-    Of runs made in several ways (with other numbers of threads) the first counts.
-    """
-    found: dict[str, dict[int, Record]] = {}
-    for record in records:
-        if record.run.configuration["execution"]["subspace"] == "auto":
-            key = strict_json.dumps(record.run.settings)
-            found.setdefault(key, {}).setdefault(record.run.seed, record)
-    return found
 
 
 # What stands in for a case's curves in a negative control.

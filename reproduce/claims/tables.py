@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from reproduce import paper
 from reproduce.claims.bounds import CHANCE, FACTOR, REPEATS, REPORTED
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, table1
-from reproduce.claims.claim import Claim, Contrast, Predicted, about
+from reproduce.claims.claim import Claim, Contrast, about
 from reproduce.claims.evidence import Evidence, StandIn, chance
 from reproduce.claims.measures import Curve, Curves, MissingError, at
 from reproduce.claims.parts import Fact, Part
@@ -33,7 +33,7 @@ _BEARING = {
 def _row(row: str) -> Claim:
     own, published = table1(row), paper.TABLE1[row.partition("-")[0]]
     parts = [
-        Predicted(f"accuracy at {k}", at(k), own, published=published[k], rounding=ROUNDING)
+        Contrast(f"accuracy at {k}", at(k), own, published=published[k], rounding=ROUNDING)
         for k in COLUMNS
     ]
     statement = f"Table 1, row {NAMES[row]}: the paper's run could be one more of ours"
@@ -43,7 +43,7 @@ def _row(row: str) -> Claim:
 def _contrast(row: str) -> Claim:
     published, sgd = paper.TABLE1[row.partition("-")[0]], paper.TABLE1["sgd"]
     parts = [
-        Predicted(
+        Contrast(
             f"{NAMES[row]} less SGD at {update}",
             at(update),
             table1(row),
@@ -57,7 +57,7 @@ def _contrast(row: str) -> Claim:
     return _predicted(f"table1.{row}-less-sgd", statement, row, parts)
 
 
-def _predicted(key: str, statement: str, row: str, parts: Sequence[Predicted]) -> Claim:
+def _predicted(key: str, statement: str, row: str, parts: Sequence[Contrast]) -> Claim:
     return about(
         key,
         2,

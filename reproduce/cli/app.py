@@ -205,7 +205,7 @@ def verify(
         data: Shared with other commands.
     """
     with usage_errors():
-        checks.share(share)
+        checks.must(0.0 < share <= 1.0, "share", share, "in (0, 1]")
     from reproduce.cli import commands
 
     return commands.verify(share, how, data)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Record, Run
 from reproduce.runner import Job
-from reproduce.summary import runs_of
+from reproduce.summary import by_case
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -107,7 +107,8 @@ def recorded(
         protocol: Methods on training set-ups.
         subspace: Which executions count: in the minibatch's subspace, "auto", or in all weights.
     """
-    found = {case: set(runs_of(records, case, subspace)) for case in cases_of(protocol)}
+    runs_of = by_case(records, subspace)
+    found = {case: set(runs_of(case)) for case in cases_of(protocol)}
     return {case: seeds for case, seeds in found.items() if seeds}
 
 

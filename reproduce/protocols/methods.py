@@ -100,7 +100,8 @@ class LocalEntropyBySGLD(Method):
 
     def __post_init__(self) -> None:
         checks.numbers(self, but=("tau1",))
-        checks.decay("tau1", self.tau1)
+        is_decay = -1.0 < self.tau1 < math.inf
+        checks.must(is_decay, "tau1", self.tau1, "finite and above -1")
         checks.integer_of_at_least("samples", self.samples, 2)
         checks.one_of("noise", self.noise, NOISES)
 
@@ -129,7 +130,7 @@ class HeatRegularizationByRobbinsMonro(Method):
 
     def __post_init__(self) -> None:
         checks.numbers(self)
-        checks.robbins_monro_exponent("alpha", self.alpha)
+        checks.must(0.5 < self.alpha <= 1.0, "alpha", self.alpha, "in (1/2, 1]")
 
     def with_samples(self, samples: int) -> Self:
         """Returns this method at the M = J that are to 30 as sqrt(samples) to sqrt(1000).

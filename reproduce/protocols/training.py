@@ -65,7 +65,8 @@ class Training:
         checks.one_of("pixels", self.pixels, PIXELS)
         checks.numbers(self, but=("sgd_updates",))
         checks.integer_of_at_least("sgd_updates", self.sgd_updates, 0)
-        checks.at_most("updates", self.total_updates, MOST_UPDATES)
+        total = self.total_updates
+        checks.must(total <= MOST_UPDATES, "updates", total, f"at most {MOST_UPDATES:,}")
         checks.distinct("tabulated", self.tabulated)
         for update in self.tabulated:
             checks.positive_integer("tabulated", update)

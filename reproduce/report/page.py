@@ -23,7 +23,7 @@ from reproduce.experiments.base import RECORDS
 from reproduce.protocols import TABLE1
 from reproduce.records import Archive, Record
 from reproduce.report import view
-from reproduce.summary import TITLES, environment, spread, summarise
+from reproduce.summary import TITLES, by_case, environment, spread, summarise
 
 NAME = "report"
 
@@ -134,12 +134,12 @@ def _elsewhere(
     row: str, stores: Mapping[str, Archive], scanned: Mapping[str, Sequence[Record]]
 ) -> list[str]:
     """A row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
-    wanted = TABLE1.cases()[row].configuration()
+    case = TABLE1.cases()[row]
     found = [
         held_out
         for name, records in scanned.items()
-        for record in records
-        if record.run.settings == wanted and record.result["diverged_at"] is None
+        for record in by_case(records)(case).values()
+        if record.result["diverged_at"] is None
         if (held_out := (stores[name].timings(record.run) or {}).get("held_out"))
     ]
     kinds = ("all", "per_evaluation")

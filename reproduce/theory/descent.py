@@ -1,6 +1,6 @@
 """Exact Algorithms 1 and 2: do the regularized losses fall at every step?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from lerh_tf.oracles import Landscape, Value, heat_step, iterate, local_entropy_step
 from reproduce.landscapes.functions import FUNCTIONS, Array
-from reproduce.theory.identities import Measures, derivative
+from reproduce.theory.identities import Measures, Numbers, derivative, gathered
 from reproduce.theory.protocol import Site
 
 
@@ -46,17 +46,16 @@ def measure(site: Site, algorithm: str) -> Measures:
         `surplus`: the decrease less |x_{k+1} - x_k|^2 / 2 tau, plus that error; `gradient_step`:
         the distance to the step of gradient descent, explicit or implicit, with rate tau.
     """
-    found: Measures = {}
-    for tau in site.taus:
-        landscape = Landscape(FUNCTIONS[site.function], tau)
-        for start in site.starts:
-            path = iterate(ALGORITHMS[algorithm].step, landscape, start, site.steps)
-            for name, value in _along(landscape, ALGORITHMS[algorithm], path):
-                found.setdefault(name, []).append(float(value))
-    return found
+    function, chosen = FUNCTIONS[site.function], ALGORITHMS[algorithm]
+    return gathered(
+        number
+        for landscape in (Landscape(function, tau) for tau in site.taus)
+        for start in site.starts
+        for number in _along(landscape, chosen, iterate(chosen.step, landscape, start, site.steps))
+    )
 
 
-def _along(landscape: Landscape, algorithm: _Algorithm, path: Array) -> Iterator[tuple[str, float]]:
+def _along(landscape: Landscape, algorithm: _Algorithm, path: Array) -> Numbers:
     tau, values = landscape.tau, [algorithm.value(landscape, x) for x in path]
 
     def value(x: Array) -> Value:

@@ -1,6 +1,6 @@
 """The variational characterizations, gradients and majorizers, each side from its definition."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.differentiate import jacobian
@@ -11,7 +11,7 @@ from reproduce.landscapes.functions import FUNCTIONS, Array
 from reproduce.theory.protocol import Site
 
 Measures = dict[str, list[float]]
-Numbers = Iterator[tuple[str, float | Array]]
+Numbers = Iterable[tuple[str, float | Array]]
 
 _SHIFTS = (-0.8, -0.3, 0.4)
 """Where other densities and points lie, in sqrt(tau)."""
@@ -25,12 +25,19 @@ def measure(site: Site) -> Measures:
         how far the larger side of an inequality lies above the smaller.
     """
     function = FUNCTIONS[site.function]
+    return gathered(
+        number
+        for landscape in (Landscape(function, tau) for tau in site.taus)
+        for start in site.starts
+        for number in _at(landscape, np.array(start))
+    )
+
+
+def gathered(numbers: Numbers) -> Measures:
+    """Returns numbers by their names, in order."""
     found: Measures = {}
-    for tau in site.taus:
-        landscape = Landscape(function, tau)
-        for start in site.starts:
-            for name, value in _at(landscape, np.array(start)):
-                found.setdefault(name, []).append(float(value))
+    for name, value in numbers:
+        found.setdefault(name, []).append(float(value))
     return found
 
 

@@ -1,14 +1,15 @@
 """Where the text cannot hold as printed: what it says, and what holds instead, as numbers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from scipy.integrate import quad
 
 from lerh_tf.oracles import Landscape, heat_minimizers
 from reproduce.landscapes.functions import FUNCTIONS, Array, Function
-from reproduce.theory.identities import Measures
+from reproduce.theory.identities import Measures, Numbers, gathered
 
 _POINTS = (-1.5, -0.4, 0.0, 0.7, 2.0)
 _TAUS = (0.1, 0.5)
@@ -22,15 +23,11 @@ def measure() -> Measures:
     Returns:
         One number per place, by the measure's name.
     """
-    found: Measures = {}
     parts = (_constant(), _proportional(), _flat(), _critical(), _soft_minimum())
-    for part in parts:
-        for name, value in part:
-            found.setdefault(name, []).append(float(value))
-    return found
+    return gathered(chain.from_iterable(parts))
 
 
-def _constant() -> Iterator[tuple[str, float]]:
+def _constant() -> Numbers:
     """F_tau = -log Z in the proof of Theorem 3.1; Z by another quadrature than the oracle's."""
     for name in _SMOOTH:
         for tau in _TAUS:
@@ -56,7 +53,7 @@ def _integral(function: Callable[[float], float], lower: float, upper: float) ->
     return float(quad(function, lower, upper, epsabs=0.0, epsrel=1e-13, limit=500)[0])
 
 
-def _proportional() -> Iterator[tuple[str, float]]:
+def _proportional() -> Numbers:
     """Equation (2.5): F_tau proportional to -log(rho_f * phi), rho_f normalised."""
     for name in _SMOOTH:
         f = FUNCTIONS[name]
@@ -82,7 +79,7 @@ def _values(landscape: Landscape) -> Array:
     return np.array([float(landscape.local_entropy(x).value) for x in _POINTS])
 
 
-def _flat() -> Iterator[tuple[str, float]]:
+def _flat() -> Numbers:
     """Section 2.1: F_tau becomes constant as tau grows."""
     for tau in _SLOPES_AT:
         straight = Landscape(FUNCTIONS["slope"], tau)
@@ -94,7 +91,7 @@ def _flat() -> Iterator[tuple[str, float]]:
     yield "growth_per_log_tau", growth / np.log(100.0)
 
 
-def _critical() -> Iterator[tuple[str, float]]:
+def _critical() -> Numbers:
     """Theorem 4.2's proof is called identical to 3.3's, whose second half is x_k = x_{k+1} iff."""
     landscape = Landscape(FUNCTIONS["symmetric_double_well"], 0.2)
     minimisers = heat_minimizers(landscape, 0.0)
@@ -107,7 +104,7 @@ def _critical() -> Iterator[tuple[str, float]]:
     yield "divergences_apart", abs(divergences[0] - divergences[1])
 
 
-def _soft_minimum() -> Iterator[tuple[str, float]]:
+def _soft_minimum() -> Numbers:
     """Section 2.1 and Figure 1: what makes F_tau small, and how deep a minimum can become."""
     for name in _SMOOTH:
         f = FUNCTIONS[name]
