@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from reproduce import parallel, runner, verification
+from reproduce.data import Mnist
 from reproduce.experiments import illustration, readings, table2, theory
 from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
 from reproduce.parallel import JobsOf, Plan, Workers
@@ -17,15 +18,12 @@ from reproduce.runner import Fate, Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
 from reproduce.tidy import Tables
 
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
-
 DONE, FAILED = 0, 1
 
 CONSOLE = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 """Where progress goes."""
 
-Data = Callable[[], "Mnist"]
+Data = Callable[[], Mnist]
 """Loads MNIST; called only if a run is made, and pickles."""
 
 
@@ -104,7 +102,7 @@ def make(plan: Plan, workers: Workers) -> int:
 
 
 @cache
-def mnist(data_dir: Path | None) -> "Mnist":
+def mnist(data_dir: Path | None) -> Mnist:
     """Returns MNIST, loaded once per process; `None`: the default folder."""
     from reproduce.data import load_mnist
 

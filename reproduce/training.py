@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,6 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from reproduce import methods, networks
+from reproduce.data import Mnist
 from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
 from reproduce.sampling import (
@@ -21,12 +22,9 @@ from reproduce.sampling import (
     minibatches_with_replacement,
 )
 
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
-
 
 def train(
-    case: Case, seed: int, data: "Mnist", report: Report, subspace: str | bool = "auto"
+    case: Case, seed: int, data: Mnist, report: Report, subspace: str | bool = "auto"
 ) -> Outcome:
     """Trains a case; each minibatch is one weight update.
 
@@ -94,7 +92,7 @@ class Curve(keras.callbacks.Callback):
         report: Called after every weight update.
     """
 
-    def __init__(self, setup: Training, seed: int, data: "Mnist", report: Report) -> None:
+    def __init__(self, setup: Training, seed: int, data: Mnist, report: Report) -> None:
         super().__init__()
         self._setup, self._seed, self._report = setup, seed, report
         self._points = frozenset(setup.evaluations)
@@ -197,7 +195,7 @@ class Curve(keras.callbacks.Callback):
         self.model.stop_training = True
 
 
-def pixels(setup: Training, data: "Mnist") -> Callable[[Any], tf.Tensor]:
+def pixels(setup: Training, data: Mnist) -> Callable[[Any], tf.Tensor]:
     """Returns what takes images (n, 28, 28) or (n, 784), uint8, to inputs (n, 784), float32."""
 
     def unit(images: Any) -> tf.Tensor:
@@ -212,7 +210,7 @@ def pixels(setup: Training, data: "Mnist") -> Callable[[Any], tf.Tensor]:
     return lambda images: (unit(images) - mean) / deviation
 
 
-def _updates(setup: Training, seed: int, data: "Mnist") -> tf.data.Dataset:
+def _updates(setup: Training, seed: int, data: Mnist) -> tf.data.Dataset:
     draw = minibatches if setup.sampling == "epochs" else minibatches_with_replacement
     order = draw(seed, len(data.train_labels), setup.batch_size, setup.total_updates)
     labels, scaled = np.asarray(data.train_labels, np.int64), pixels(setup, data)

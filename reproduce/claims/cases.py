@@ -6,7 +6,7 @@ from typing import Any
 from reproduce import paper
 from reproduce.claims.evidence import Evidence
 from reproduce.experiments import figure5
-from reproduce.experiments.variations import heat_regularization
+from reproduce.experiments.variations import ScopedMethod, heat_regularization
 from reproduce.protocols import (
     TABLE1,
     VARIANTS,
@@ -32,7 +32,7 @@ COLUMNS = (100, 200, 300, 400, 500)
 SMALL = Training(network="small_dense")
 """The small network, as Figure 7 trains it."""
 
-_AFTER = {"sgld": 2000.0, "sgld-linear": 2000.0}  # caption of Figure 5
+(_AFTER_SGD,) = figure5.PROTOCOL.panels.values()
 
 
 def table1(row: str) -> Case:
@@ -53,9 +53,7 @@ def sgld(noise: str, **settings: Any) -> LocalEntropyBySGLD:
 
 def after_sgd(row: str) -> Case:
     """Returns a method's updates after SGD's (Figure 5)."""
-    method = TABLE1.methods[row]
-    own = sgld(row, offset=_AFTER[row]) if row in NOISES else method
-    return Case(figure5.TRAINING, own)
+    return _AFTER_SGD.cases()[row]
 
 
 def sampled(row: str, samples: int) -> Case:
@@ -75,6 +73,6 @@ def small(row: str, tau: float) -> Case:
     return Case(SMALL, method)
 
 
-def scoped(row: str, tau0: float, tau1: float) -> Case:
-    """Returns SGLD with tau0 / (1 + tau1)^k (Figure 8)."""
-    return Case(TABLE1.training, sgld(row, tau=tau0, tau1=tau1))
+def scoped(row: str, schedule: ScopedMethod) -> Case:
+    """Returns SGLD with a schedule of tau (Figure 8)."""
+    return Case(TABLE1.training, sgld(row, tau=schedule.tau0, tau1=schedule.tau1))

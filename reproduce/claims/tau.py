@@ -8,6 +8,7 @@ from reproduce.claims.claim import Claim, Contrast, about
 from reproduce.claims.evidence import TRIVIAL, StandIn, chance, curves_of, other_seeds, shifted
 from reproduce.claims.measures import STEADY, Measure, at, final, linearity, over, roughness
 from reproduce.claims.stability import learns
+from reproduce.experiments.variations import SCOPINGS
 
 _SMALL, _MIDDLE, _LARGE = (0.001, 0.003, 0.01), 0.03, (0.3, 1.0)
 _BEST = 0.1
@@ -140,13 +141,7 @@ TAU = (
 # Claim 9: scoping.
 
 
-_SCHEDULES = {
-    "low": (0.01, 0.0),
-    "high": (1.5, 0.0),
-    "up": (0.01, -0.00997),
-    "down": (1.5, 0.01),
-}
-"""tau0 and tau1, as `variations.SCOPINGS` has them."""
+_SCHEDULES = dict(zip(("low", "high", "up", "down"), SCOPINGS.values(), strict=True))
 
 _Said = dict[tuple[str, Measure], tuple[float, float]]
 """When SGLD is held against SGD, and the range of the difference."""
@@ -160,7 +155,7 @@ _AHEAD, _BEHIND = (0.0, math.inf), (-math.inf, 0.0)
 
 def _scoped(key: str, statement: str, row: str, said: _Said) -> Claim:
     """Compares SGLD with SGD; the key is the schedule's name, and what is said of it."""
-    own = scoped(row, *_SCHEDULES[key.partition("-")[0]])
+    own = scoped(row, _SCHEDULES[key.partition("-")[0]])
     return about(
         f"scoping.{key}.{row}",
         9,

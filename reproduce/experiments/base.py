@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from reproduce.data import Mnist
 from reproduce.protocols import Case, Comparison, Panels
 from reproduce.records import Record, Run
 from reproduce.runner import Job
 from reproduce.summary import by_case
-
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
 
 RECORDS = "training"
 """The records' experiment name, one for all: a run that two figures show is made once."""
@@ -40,7 +38,7 @@ class Experiment(Protocol[P]):
         protocol: P,
         seeds: Sequence[int],
         subspace: str | bool,
-        data: Callable[[], "Mnist"],
+        data: Callable[[], Mnist],
         execution: Mapping[str, Any],
         /,
     ) -> list[Job]:
@@ -81,7 +79,7 @@ def jobs(
     protocol: Comparison | Panels,
     seeds: Sequence[int],
     subspace: str | bool,
-    data: Callable[[], "Mnist"],
+    data: Callable[[], Mnist],
     execution: Mapping[str, Any],
 ) -> list[Job]:
     """Returns one run per case and seed, seed by seed; equal cases are one.
@@ -119,7 +117,7 @@ def cases_of(protocol: Comparison | Panels) -> list[Case]:
     return list(dict.fromkeys(protocol.cases().values()))
 
 
-def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[], "Mnist"]) -> Job:
+def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[], Mnist]) -> Job:
     def execute(report: Callable[[int], None]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         from reproduce.training import train
 

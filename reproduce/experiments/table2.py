@@ -5,18 +5,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from reproduce import checks, paper, tables
+from reproduce.data import Mnist
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
 from reproduce.records import Archive, Record, Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.summary import ROW_TITLES, TITLES, environment, spread
-
-if TYPE_CHECKING:
-    from reproduce.data import Mnist
 
 NAME = "table2"
 
@@ -93,7 +91,7 @@ class TimedRow:
         return mean(self.repetitions.values()) if self.repetitions else None
 
 
-def jobs(timing: Timing, data: Callable[[], "Mnist"], execution: Mapping[str, Any]) -> list[Job]:
+def jobs(timing: Timing, data: Callable[[], Mnist], execution: Mapping[str, Any]) -> list[Job]:
     """Returns the runs; to be made one at a time, with nothing else running.
 
     Args:
@@ -113,7 +111,7 @@ def jobs(timing: Timing, data: Callable[[], "Mnist"], execution: Mapping[str, An
 
 
 def run(
-    case: Case, subspace: str | bool, seed: int, data: Callable[[], "Mnist"], report: Report
+    case: Case, subspace: str | bool, seed: int, data: Callable[[], Mnist], report: Report
 ) -> Outcome:
     """Trains for as many updates as are timed.
 
