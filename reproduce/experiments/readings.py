@@ -235,11 +235,19 @@ def grid(found: Sequence[Distance]) -> list[list[str]]:
 
 HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
 
-STAGES: Mapping[str, Sequence[int]] = {
-    "Screened with seeds 0 to 4": EARLIER,
-    "Confirmed with seeds 5 to 24": FRESH,
-}
-"""The seeds that the settings are shown under."""
+
+def stages(seeds: Sequence[int] | None) -> dict[str, list[int]]:
+    """Returns the seeds that screen and those that confirm, by what each is called."""
+    wanted = sorted({*EARLIER, *FRESH} if seeds is None else seeds)
+    parts = {
+        "Screened": [seed for seed in wanted if seed in EARLIER],
+        "Confirmed": [seed for seed in wanted if seed not in EARLIER],
+    }
+    return {
+        f"{name} with seeds {' '.join(map(str, some))}": some
+        for name, some in parts.items()
+        if some
+    }
 
 
 def changed(found: Sequence[Distance]) -> list[Distance]:
@@ -304,8 +312,9 @@ def render(
 ) -> tuple[str, list[Path]]:
     """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`."""
     del figures  # there is none
-    stages = STAGES if seeds is None else {f"Seeds {' '.join(map(str, seeds))}": seeds}
-    found = {name: distances(records, protocol, which, subspace) for name, which in stages.items()}
+    found = {
+        name: distances(records, protocol, some, subspace) for name, some in stages(seeds).items()
+    }
     suffix = "" if protocol == PROTOCOL else "-quick" if protocol == QUICK else "-some"
     parts = [
         part

@@ -46,7 +46,7 @@ def render(
     records = [one for some in scanned.values() for one in some]
     found = {
         stage: readings.distances(records, readings.PROTOCOL, seeds)
-        for stage, seeds in readings.STAGES.items()
+        for stage, seeds in readings.stages(None).items()
     }
     is_run = readings.run([one for rows in found.values() for one in rows])
     unrun = [setting for setting, recorded in is_run.items() if not recorded]

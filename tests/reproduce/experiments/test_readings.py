@@ -127,8 +127,20 @@ def test_screen_and_confirmation_are_apart(tmp_path: Path) -> None:
     assert "+0.100" in screened
     assert "+0.100" not in confirmed
     assert "+0.200" in confirmed
-    stages = pd.read_csv(written[1]).set_index(["stage", "setting", "row"])["runs"]
-    assert [stages[stage, "R13 tanh", "sgd"] for stage in readings.STAGES] == [2, 2]
+    lines = pd.read_csv(written[1])
+    tanh = lines[(lines.setting == "R13 tanh") & (lines.row == "sgd")]
+    assert [(*line,) for line in tanh[["stage", "runs"]].values] == [
+        ("Screened with seeds 0 1 2 3 4", 2),
+        ("Confirmed with seeds " + " ".join(map(str, range(5, 25))), 2),
+    ]
+
+
+def test_seeds_that_screen_and_others() -> None:
+    assert readings.stages([30, 0]) == {
+        "Screened with seeds 0": [0],
+        "Confirmed with seeds 30": [30],
+    }
+    assert list(readings.stages([7])) == ["Confirmed with seeds 7"]
 
 
 def test_report_tells_what_a_setting_runs_otherwise() -> None:
