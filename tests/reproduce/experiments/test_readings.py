@@ -77,7 +77,7 @@ def test_distance_by_hand(tmp_path: Path) -> None:
         "R8 normal", "sgd", "3", "0.890", "+0.020 [-0.005, +0.045]", "0.020", "could be one more",
     ] in rows  # fmt: skip
     assert ["R8 uniform", "sgd", "not run", "-", "-", "-", "-"] in rows
-    assert "No setting has been shown to fit all rows" in text
+    assert "Settings that no row of Table 1 contradicts: none." in text
     assert [path.name for path in written] == ["readings.md", "readings.csv"]
     values = pd.read_csv(written[1]).set_index(["setting", "row"])
     assert values.loc[("R8 normal", "is"), "gap"] == pytest.approx(0.3)
@@ -92,26 +92,34 @@ def test_setting_fits_only_if_it_fits_all_rows() -> None:
         for seed in SEEDS
     ]
     line, _ = readings.joint(readings.distances(runs, PROTOCOL, SEEDS))
-    assert line == "`R13 tanh` fits all rows of Table 1."
+    assert line == "Settings that no row of Table 1 contradicts: `R13 tanh`."
     line, _ = readings.joint(readings.distances(runs, PROTOCOL, (*SEEDS, 3)))
-    assert line.startswith("No setting"), "a seed that was asked for is not run"
+    assert line.endswith(": none."), "a seed that was asked for is not run"
     without = [one for one in runs if "hr" not in one.run.case]
     (line,) = readings.joint(readings.distances(without, PROTOCOL, SEEDS))
-    assert line.startswith("No setting")
+    assert line.endswith(": none.")
 
 
 def test_nearest_setting_is_that_of_all_rows_with_the_nearer_noise() -> None:
+    # SGLD as printed varies so much that nothing contradicts it: nearer is the other all the same.
     shifts = {
         "R13 tanh": {"sgd": 0.03, "is": 0.0, "sgld": 0.4, "sgld-linear": 0.04, "hr": 0.0},
         "R13 sigmoid": {"sgd": 0.0, "is": 0.0, "sgld": 0.08, "sgld-linear": 0.4, "hr": 0.0},
     }
     runs = [
-        record(PROTOCOL.panels[setting], row, seed, _through(row.partition("-")[0], shift))
+        record(
+            PROTOCOL.panels[setting],
+            row,
+            seed,
+            _through(row.partition("-")[0], shift + (seed - 1) * 0.3 * (row == "sgld")),
+        )
         for setting, rows in shifts.items()
         for row, shift in rows.items()
         for seed in SEEDS
     ]
-    _, line = readings.joint(readings.distances(runs, PROTOCOL, SEEDS))
+    found = readings.distances(runs, PROTOCOL, SEEDS)
+    assert [one.fits for one in found if (one.setting, one.row) == ("R13 tanh", "sgld")] == [True]
+    _, line = readings.joint(found)
     # The square roots of (0.03^2 + 0.04^2) / 4 and of 0.08^2 / 4.
     assert line.endswith(": `R13 tanh` (0.025), `R13 sigmoid` (0.040).")
 
