@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,6 +48,11 @@ class Run:
     def settings(self) -> dict[str, Any]:
         """The configuration but for how it was executed."""
         return {name: value for name, value in self.configuration.items() if name != "execution"}
+
+    @cached_property
+    def settings_text(self) -> str:
+        """Those in one spelling: equal settings are equal texts."""
+        return strict_json.dumps(self.settings)
 
     @property
     def identity(self) -> dict[str, Any]:

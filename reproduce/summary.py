@@ -200,8 +200,8 @@ def by_case(
     found: dict[str, dict[int, Record]] = {}
     for record in records:
         if _execution(record)["subspace"] == subspace:
-            key = strict_json.dumps(record.run.settings)
-            found.setdefault(key, {}).setdefault(record.run.seed, record)
+            of_case = found.setdefault(record.run.settings_text, {})
+            of_case.setdefault(record.run.seed, record)
     return lambda case: found.get(strict_json.dumps(case.configuration()), {})
 
 

@@ -28,7 +28,8 @@ class Contrast:
         theirs: The case that it is held against; `None`: it stands for itself.
         low: The lower end of the range that its mean must lie in.
         high: The upper end.
-        published: The paper's number, where it has one: could it be one more of ours?
+        published: The paper's number, where it has one: could it be one more of ours? That decides
+            then, the range does not.
         rounding: How far that may be from what was measured.
     """
 

@@ -1,14 +1,12 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import gaussians as figure
-
-if TYPE_CHECKING:
-    from reproduce.landscapes.functions import Array
+from reproduce.landscapes.functions import Array
 
 _DIGITS = 9
 
@@ -47,7 +45,7 @@ class Approximation:
 
         from lerh_tf.oracles import Landscape, heat_minimizers, local_entropy_step
 
-        def f(v: "Array") -> "Array":
+        def f(v: Array) -> Array:
             u = self.steepness * v[..., 0]
             return np.asarray(np.log(2.0) - np.logaddexp(u, -u))
 
@@ -56,7 +54,7 @@ class Approximation:
         mean = local_entropy_step(landscape, x).value
         modes = [minimiser.value for minimiser in heat_minimizers(landscape, x)]
 
-        def minimum(m: "Array", divergence: Any) -> dict[str, Any]:
+        def minimum(m: Array, divergence: Any) -> dict[str, Any]:
             return {
                 "mean": rounded(m, _DIGITS)[0],
                 "divergence": rounded(divergence(m, x).value, _DIGITS),

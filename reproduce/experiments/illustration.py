@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from reproduce.landscapes.functions import Array
 from reproduce.protocols.settings import settings
 from reproduce.records import Record, Run
 from reproduce.runner import Job, Outcome, Report
-
-if TYPE_CHECKING:
-    from reproduce.landscapes.functions import Array
 
 _SEED = 0
 
@@ -60,7 +58,7 @@ def render(records: Sequence[Record], name: str, shown: Illustration, folder: Pa
     return [] if record is None else shown.draw(record, folder / name)
 
 
-def rounded(values: "Array", digits: int) -> Any:
+def rounded(values: Array, digits: int) -> Any:
     """Returns numbers as lists, with so many decimals."""
     # Adding zero turns -0.0 into 0.0.
     return (values.round(digits) + 0.0).tolist()

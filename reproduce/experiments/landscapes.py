@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import landscapes as figure
-
-if TYPE_CHECKING:
-    from reproduce.landscapes.functions import Array
+from reproduce.landscapes.functions import Array
 
 Point = tuple[float, float]
-Values = Callable[["Array"], "Array"]
+Values = Callable[[Array], Array]
 
 _DIGITS = 6
 _WITNESSES = 5
@@ -90,7 +88,7 @@ FIGURES: Mapping[str, LandscapeFigure] = {
 }
 
 
-def _minima(values: Values, grid: "Array") -> "Array":
+def _minima(values: Values, grid: Array) -> Array:
     """The local minima inside the grid as rows (x, y, value), the deepest first."""
     import numpy as np
     from scipy.ndimage import minimum_filter

@@ -1,23 +1,24 @@
 """The readings of what the text leaves open, run: one at a time, and combinations named beforehand.
 
-Screened with seeds 0 to 4; the three settings nearest to the paper in all rows are confirmed with
-seeds 5 to 24, and judged by those alone. A reading that all rows share (initial weights,
-activation, pixels, sampling) explains only if one setting fits them all. R10, the draw of the test
-images, needs no runs of its own: Table 1's runs record the accuracy under both.
+Seeds 0 to 4 screen: the three settings nearest to the paper in all rows are confirmed with seeds 5
+to 24, and judged by those alone. A reading that all rows share (initial weights, activation,
+pixels, sampling) explains only if none of the paper's rows contradicts one setting. R10, the draw
+of the test images, needs no runs of its own: Table 1's runs record the accuracy under both.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from reproduce import paper, readings, tables
+from reproduce.claims.bounds import CHANCE
 from reproduce.claims.evidence import EARLIER, FRESH
-from reproduce.claims.parts import Part, Prediction, is_uncontradicted
+from reproduce.claims.parts import ALPHA, Part, Prediction
+from reproduce.claims.tables import ROUNDING
 from reproduce.experiments import base, figure5, panels
 from reproduce.experiments.variations import heat_regularization
 from reproduce.protocols import (
@@ -32,7 +33,7 @@ from reproduce.protocols import (
 )
 from reproduce.readings import READINGS
 from reproduce.records import Record
-from reproduce.summary import MethodRow, centre
+from reproduce.summary import MethodRow, Panel, centre
 
 NAME = "readings"
 TITLE = "The readings"
@@ -135,24 +136,25 @@ jobs, recorded = base.jobs, base.recorded
 
 @dataclass(frozen=True)
 class Distance:
-    """How far a row under a setting is from the paper's.
+    """How far a row under a setting is from the paper's; a run that diverged is at chance.
 
     Args:
         setting: The setting's name.
         row: The row's name.
+        is_complete: Whether every seed asked for is run.
         ends: Accuracy after the last update by seed.
         gaps: Ours less the paper's by seed, each the mean over Table 1's columns.
         root: Root mean square over the columns of the mean curve's gaps.
-        fits: Whether the paper's run could be one more of ours; None before two or more seeds, and
-            all that were asked for, are run.
+        broken: The columns' p-values against the paper's run being one more of ours.
     """
 
     setting: str
     row: str
-    ends: Sequence[float] = ()
+    is_complete: bool
+    ends: Sequence[float]
     gaps: Sequence[float] = ()
     root: float | None = None
-    fits: bool | None = None
+    broken: Sequence[float] = ()
 
 
 def distances(
@@ -163,91 +165,68 @@ def distances(
 ) -> list[Distance]:
     """Returns every row of every setting under these seeds, those without a record too."""
     return [
-        _distance(panel.title, row)
+        _distance(panel, row)
         for panel in panels.summarised(records, protocol, seeds, subspace)
         for row in panel.rows
     ]
 
 
-def _distance(setting: str, row: MethodRow) -> Distance:
-    curves = list(row.curves.values())
-    last = max(row.updates(), default=0)
-    ends = [curve[last] for curve in curves if last in curve]
-    published = paper.TABLE1.get(row.name.partition("-")[0], {}) if setting in SETTINGS else {}
-    whole = [curve for curve in curves if published and published.keys() <= curve.keys()]
-    if not whole:
-        return Distance(setting, row.name, ends)
-    gaps = [mean(curve[update] - value for update, value in published.items()) for curve in whole]
+def _distance(panel: Panel, row: MethodRow) -> Distance:
+    curves = [
+        {update: curve.get(update, CHANCE) for update in panel.columns}
+        for curve in row.curves.values()
+    ]
+    known = (panel.title, row.name, not row.missing, [curve[max(curve)] for curve in curves])
+    published = paper.TABLE1.get(row.name.partition("-")[0], {})
+    if panel.title not in SETTINGS or not published.keys() <= set(panel.columns) or not curves:
+        return Distance(*known)
+    gaps = [mean(curve[update] - value for update, value in published.items()) for curve in curves]
     parts = [
-        Prediction("", [curve[update] for curve in whole], published=value, rounding=0.005)
+        Prediction("", [curve[update] for curve in curves], published=value, rounding=ROUNDING)
         for update, value in published.items()
     ]
     root = mean((part.value - part.published) ** 2 for part in parts) ** 0.5
-    fits = is_uncontradicted(parts) if 1 < len(whole) == len(row.seeds) else None
-    return Distance(setting, row.name, ends, gaps, root, fits)
+    return Distance(*known, gaps, root, [part.broken() for part in parts])
 
 
-def frame(found: Mapping[str, Sequence[Distance]]) -> pd.DataFrame:
-    """Returns a line per stage, setting and row, numbers unrounded."""
-    return pd.DataFrame(
-        {
-            "stage": name,
-            "setting": one.setting,
-            "row": one.row,
-            "runs": len(one.ends),
-            "end": centre(one.ends),
-            "gap": centre(one.gaps),
-            "gap_low": _interval(one)[0],
-            "gap_high": _interval(one)[1],
-            "root_mean_square": one.root,
-            "fits": one.fits,
-        }
-        for name, rows in found.items()
-        for one in rows
-    )
+def is_uncontradicted(rows: Sequence[Distance]) -> bool | None:
+    """Whether the paper's run could be one more of ours in all columns of these rows, as one test.
+
+    None before two seeds, and all that were asked for, are run.
+    """
+    if not all(row.is_complete and len(row.gaps) > 1 for row in rows):
+        return None
+    broken = [p for row in rows for p in row.broken]
+    return len(broken) * min(broken) >= ALPHA
 
 
-def _interval(one: Distance) -> tuple[float | None, float | None]:
-    return Part("", one.gaps).interval(1) if len(one.gaps) > 1 else (None, None)
+def nearest(screened: Sequence[Distance]) -> dict[str, tuple[float, str]]:
+    """Returns the three settings to be confirmed, the nearest first.
+
+    Those nearest to the paper by the root mean square of the distances of SGD, IS, HR and SGLD
+    under the nearer reading of its noise; of those whose runs are complete, Table 1's apart.
+
+    Returns:
+        By the setting's name that number, and the row of SGLD that is the nearer.
+    """
+    found = {}
+    for setting in SETTINGS:
+        rows = {one.row: one for one in screened if one.setting == setting}
+        if setting != "Table 1's" and _are_complete(rows.values()):
+            roots = {row: one.root for row, one in rows.items() if one.root is not None}
+            sgld = min(("sgld", "sgld-linear"), key=roots.__getitem__)
+            found[setting] = (mean(roots[row] ** 2 for row in _rows(sgld)) ** 0.5, sgld)
+    order = sorted(found, key=lambda setting: found[setting][0])
+    return {setting: found[setting] for setting in order[:3]}
 
 
-def grid(found: Sequence[Distance]) -> list[list[str]]:
-    """Returns the table's cells: setting, row, runs, end, gap, distance, whether it fits."""
-    cells = []
-    for one in found:
-        end, (low, high) = centre(one.ends), _interval(one)
-        gap = f"{centre(one.gaps):+.3f}" if one.gaps else "-"
-        gap += "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
-        said = {True: "could be one more", False: "contradicted", None: "-"}[one.fits]
-        cells.append(
-            [
-                one.setting,
-                one.row,
-                str(len(one.ends)) if one.ends else "not run",
-                "-" if end is None else f"{end:.3f}",
-                gap,
-                "-" if one.root is None else f"{one.root:.3f}",
-                said,
-            ]
-        )
-    return cells
+def _rows(sgld: str) -> tuple[str, ...]:
+    """Table 1's as the paper has them, SGLD under one reading of its noise."""
+    return ("sgd", "is", sgld, "hr")
 
 
-HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
-
-
-def stages(seeds: Sequence[int] | None) -> dict[str, list[int]]:
-    """Returns the seeds that screen and those that confirm, by what each is called."""
-    wanted = sorted({*EARLIER, *FRESH} if seeds is None else seeds)
-    parts = {
-        "Screened": [seed for seed in wanted if seed in EARLIER],
-        "Confirmed": [seed for seed in wanted if seed not in EARLIER],
-    }
-    return {
-        f"{name} with seeds {' '.join(map(str, some))}": some
-        for name, some in parts.items()
-        if some
-    }
+def _are_complete(rows: Iterable[Distance]) -> bool:
+    return all(row.is_complete and row.gaps for row in rows)
 
 
 def changed(found: Sequence[Distance]) -> list[Distance]:
@@ -257,51 +236,149 @@ def changed(found: Sequence[Distance]) -> list[Distance]:
     return [one for one in found if cases[one.setting][one.row] not in own]
 
 
-def run(found: Sequence[Distance]) -> dict[str, bool]:
-    """Returns whether a row is recorded of each setting that has one which is not Table 1's own."""
-    rows = changed(found)
-    recorded = {one.setting for one in rows if one.ends}
-    return {one.setting: one.setting in recorded for one in rows}
+def run(records: Sequence[Record]) -> dict[str, bool]:
+    """Returns of each setting that differs from Table 1 whether all rows that do are recorded."""
+    rows = changed(distances(records, PROTOCOL, (*EARLIER, *FRESH)))
+    missing = {one.setting for one in rows if not one.ends}
+    return {one.setting: one.setting not in missing for one in rows}
 
 
-def told(found: Sequence[Distance]) -> list[Distance]:
-    """Returns the rows that a table shows: Table 1's, then what the settings run otherwise."""
-    rows = [one for one in found if one.setting == "Table 1's"] + changed(found)
-    is_run = run(found)
-    return [one for one in rows if is_run.get(one.setting, True)]
+class Section(NamedTuple):
+    """A part of what is told of the readings: sentences and a table."""
+
+    title: str
+    lines: Sequence[str]
+    header: Sequence[str]
+    cells: Sequence[Sequence[str]]
 
 
-def joint(found: Sequence[Distance]) -> list[str]:
-    """Returns in words which settings no row contradicts, and which come nearest in all rows."""
-    settings = {name: _as_table1(found, name) for name in SETTINGS}
-    fitting = [
-        name for name, rows in settings.items() if all(any(one.fits for one in row) for row in rows)
+NOTES = (
+    "A setting's rows that it runs no otherwise than Table 1 stand with Table 1's. gap: ours less "
+    "the paper's, mean over Table 1's five columns, and the 95 % interval of that mean over seeds; "
+    "distance: root mean square over the columns of our mean curve's.",
+    "the paper's row: whether it could be one more run of ours, by prediction intervals, all "
+    "columns one test. It contradicts, or does not; few seeds, or seeds far apart, make the "
+    "intervals wide, so that five seeds which it does not contradict confirm nothing.",
+)
+"""What the tables' columns mean."""
+
+
+def sections(
+    records: Sequence[Record], protocol: Panels, subspace: str | bool = "auto"
+) -> list[Section]:
+    """Returns what is told: the screen, the confirmation, and the readings on Figures 5 to 8.
+
+    Args:
+        records: Any records of training.
+        protocol: The settings.
+        subspace: Which executions count.
+    """
+    screened = distances(records, protocol, EARLIER, subspace)
+    fresh = distances(records, protocol, FRESH, subspace)
+    every = distances(records, protocol, (*EARLIER, *FRESH), subspace)
+    near = nearest(screened)
+    of_figures = [one for one in changed(every) if one.setting not in SETTINGS and one.ends]
+    return [
+        Section(
+            "Screened with seeds 0 to 4",
+            _screen(screened, near),
+            HEADER,
+            _cells(_told(screened, SETTINGS)),
+        ),
+        Section(
+            "Confirmed with seeds 5 to 24",
+            [_confirmation(fresh, setting, sgld) for setting, (_, sgld) in near.items()],
+            HEADER,
+            _cells(_told(fresh, ["Table 1's", *near])),
+        ),
+        Section(
+            "On Figures 5 to 8, with the seeds of both",
+            [],
+            HEADER[:4],
+            [cells[:4] for cells in _cells(of_figures)],
+        ),
     ]
-    roots = {name: _root(rows) for name, rows in settings.items()}
-    nearest = sorted((name for name in roots if roots[name] < math.inf), key=roots.__getitem__)
-    listed = ", ".join(f"`{name}`" for name in fitting) or "none"
-    lines = [f"Settings that no row of Table 1 contradicts: {listed}."]
-    if nearest:
-        said = ", ".join(f"`{name}` ({roots[name]:.3f})" for name in nearest[:3])
+
+
+def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]]) -> list[str]:
+    complete = [
+        setting
+        for setting in SETTINGS
+        if _are_complete([one for one in screened if one.setting == setting])
+    ]
+    lines = [f"All rows are run of {len(complete)} of {len(SETTINGS)} settings."]
+    if near:
+        said = ", ".join(f"`{name}` ({root:.3f}, {sgld})" for name, (root, sgld) in near.items())
         lines.append(
-            "Nearest in all rows, by the root mean square of their distances (SGLD's under the "
-            f"nearer reading of its noise): {said}."
+            "Nearest of those, Table 1's apart, by the root mean square of the distances of SGD, "
+            f"IS, HR and SGLD under the nearer reading of its noise: {said}."
         )
     return lines
 
 
-def _as_table1(found: Sequence[Distance], setting: str) -> list[list[Distance]]:
-    """A setting's rows as the paper has them: SGLD's is one, under two readings of its noise."""
-    rows = {one.row: one for one in found if one.setting == setting}
-    return [
-        [one for row, one in rows.items() if row.partition("-")[0] == name] for name in paper.TABLE1
-    ]
+def _confirmation(fresh: Sequence[Distance], setting: str, sgld: str) -> str:
+    rows = [one for one in fresh if one.setting == setting and one.row in _rows(sgld)]
+    said = {
+        None: "is not all run",
+        True: "is contradicted by none of the paper's rows",
+        False: "is contradicted by the paper's rows, all columns of all rows one test",
+    }
+    return f"`{setting}`, SGLD's row {sgld}, {said[is_uncontradicted(rows)]}."
 
 
-def _root(rows: Sequence[Sequence[Distance]]) -> float:
-    """The root mean square of the rows' distances, infinite where one has none."""
-    nearer = (min(math.inf if one.root is None else one.root for one in row) for row in rows)
-    return mean(root**2 for root in nearer) ** 0.5
+def _told(found: Sequence[Distance], settings: Collection[str]) -> list[Distance]:
+    """Table 1's rows, and those recorded that other settings run otherwise."""
+    own = [one for one in found if one.setting == "Table 1's"]
+    return own + [one for one in changed(found) if one.setting in settings and one.ends]
+
+
+HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
+
+
+def _cells(found: Sequence[Distance]) -> list[list[str]]:
+    cells = []
+    for one in found:
+        end, (low, high) = centre(one.ends), _interval(one)
+        gap = f"{centre(one.gaps):+.3f}" if one.gaps else "-"
+        gap += "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
+        said = {True: "could be one more", False: "contradicts", None: "-"}
+        cells.append(
+            [
+                one.setting,
+                one.row,
+                str(len(one.ends)) if one.ends else "not run",
+                "-" if end is None else f"{end:.3f}",
+                gap,
+                "-" if one.root is None else f"{one.root:.3f}",
+                said[is_uncontradicted([one])],
+            ]
+        )
+    return cells
+
+
+def _interval(one: Distance) -> tuple[float | None, float | None]:
+    return Part("", one.gaps).interval(1) if len(one.gaps) > 1 else (None, None)
+
+
+def frame(found: Mapping[str, Sequence[Distance]]) -> pd.DataFrame:
+    """Returns a line per stage, setting and row, numbers unrounded."""
+    return pd.DataFrame(
+        {
+            "stage": stage,
+            "setting": one.setting,
+            "row": one.row,
+            "runs": len(one.ends),
+            "end": centre(one.ends),
+            "gap": centre(one.gaps),
+            "gap_low": _interval(one)[0],
+            "gap_high": _interval(one)[1],
+            "root_mean_square": one.root,
+            "least_p": min(one.broken, default=None),
+            "is_uncontradicted": is_uncontradicted([one]),
+        }
+        for stage, rows in found.items()
+        for one in rows
+    )
 
 
 def render(
@@ -312,23 +389,22 @@ def render(
     output: Path,
     figures: Path,
 ) -> tuple[str, list[Path]]:
-    """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`."""
-    del figures  # there is none
-    found = {
-        name: distances(records, protocol, some, subspace) for name, some in stages(seeds).items()
-    }
-    suffix = "" if protocol == PROTOCOL else "-quick" if protocol == QUICK else "-some"
+    """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`.
+
+    Seeds 0 to 4 and 5 to 24 have a part each in it, others have none.
+    """
+    del seeds, figures  # there is no figure
     parts = [
         part
-        for name, some in found.items()
-        for part in (f"## {name}", *joint(some), tables.grid(HEADER, grid(some)))
+        for one in sections(records, protocol, subspace)
+        for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
     ]
     notes = [
-        "gap: ours less the paper's, mean over Table 1's five columns, and the 95 % interval of "
-        "that mean over seeds; distance: root mean square over the columns of our mean curve's.",
-        "the paper's row: whether it could be one more run of ours (prediction intervals, 99 % "
-        "at each column, rounding added), once all of these seeds are run.",
+        *NOTES,
         *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
     ]
     text = tables.page(TITLE, *parts, "## Notes", notes=notes)
+    stages = {"screened": EARLIER, "fresh": FRESH}
+    found = {name: distances(records, protocol, part, subspace) for name, part in stages.items()}
+    suffix = "-quick" if protocol == QUICK else ""
     return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")

@@ -42,13 +42,8 @@ def render(
         The conclusion in plain words, the names of the stores that decided, and the files written.
     """
     findings = judge(stores)
-    scanned = {name: store.scan(RECORDS) for name, store in stores.items()}
-    records = [one for some in scanned.values() for one in some]
-    found = {
-        stage: readings.distances(records, readings.PROTOCOL, seeds)
-        for stage, seeds in readings.stages(None).items()
-    }
-    is_run = readings.run([one for rows in found.values() for one in rows])
+    records = [one for store in stores.values() for one in store.scan(RECORDS)]
+    is_run = readings.run(records)
     unrun = [setting for setting, recorded in is_run.items() if not recorded]
     shown = view.topics(findings, is_run.keys() - set(unrun))
     said = view.conclusion(shown)
@@ -63,14 +58,11 @@ def render(
         "rounding": ROUNDING,
         "end": END,
         "measured": END // TABLE1.training.evaluate_every,
-        "readings": {
-            stage: (readings.joint(rows), readings.grid(readings.told(rows)))
-            for stage, rows in found.items()
-        },
+        "readings": readings.sections(records, readings.PROTOCOL),
+        "readings_notes": readings.NOTES,
         "unrun": unrun,
-        "readings_header": readings.HEADER,
         "costs": _costs(stores, records),
-        "elsewhere": [_elsewhere(row, stores, scanned) for row in TABLE1.methods],
+        "elsewhere": [_elsewhere(row, stores, records) for row in TABLE1.methods],
         "machines": sorted({environment(record) for record in records}),
         "seeds": sorted({record.run.seed for record in records}),
         "pictures": _pictures(shown, figures),
@@ -130,20 +122,21 @@ def _timed(stores: Mapping[str, Archive]) -> list[table2.TimedRow]:
     return []
 
 
-def _elsewhere(
-    row: str, stores: Mapping[str, Archive], scanned: Mapping[str, Sequence[Record]]
-) -> list[str]:
+def _elsewhere(row: str, stores: Mapping[str, Archive], records: Sequence[Record]) -> list[str]:
     """A row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
-    case = TABLE1.cases()[row]
     found = [
         held_out
-        for name, records in scanned.items()
-        for record in by_case(records)(case).values()
+        for record in by_case(records)(TABLE1.cases()[row]).values()
         if record.result["diverged_at"] is None
-        if (held_out := (stores[name].timings(record.run) or {}).get("held_out"))
+        if (held_out := _held_out(record, stores))
     ]
     kinds = ("all", "per_evaluation")
     return [NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)]
+
+
+def _held_out(record: Record, stores: Mapping[str, Archive]) -> Mapping[str, list[float]] | None:
+    timed = (store.timings(record.run) or {} for store in stores.values())
+    return next((one["held_out"] for one in timed if "held_out" in one), None)
 
 
 def _mean(values: Sequence[float]) -> str:

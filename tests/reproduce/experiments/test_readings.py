@@ -1,17 +1,19 @@
 """The readings: what is run, and how far it is from the paper's rows."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from reproduce import paper
+from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.experiments import readings
-from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS
+from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS, is_uncontradicted
 from reproduce.protocols import TABLE1, LocalEntropyByImportanceSampling, LocalEntropyBySGLD
+from reproduce.records import Record
 from tests.reproduce._examples import record
-
-SEEDS = (0, 1, 2)
 
 
 def test_settings_are_one_at_a_time_and_a_dozen_combinations() -> None:
@@ -54,128 +56,151 @@ def _through(row: str, shift: float) -> dict[int, float]:
     return {0: 0.1} | {at: value + shift for at, value in paper.TABLE1[row].items()}
 
 
-def test_distance_by_hand(tmp_path: Path) -> None:
-    comparison = PROTOCOL.panels["R8 normal"]
-    runs = [
-        record(comparison, row, seed, _through(row.partition("-")[0], shift + (seed - 1) / 100))
-        for row, shift in (("sgd", 0.02), ("is", 0.3), ("hr", 0.0), ("sgld-linear", 0.0))
-        for seed in SEEDS
-    ]
-    found = {(one.setting, one.row): one for one in readings.distances(runs, PROTOCOL, SEEDS)}
-    sgd = found["R8 normal", "sgd"]
-    assert sgd.gaps == pytest.approx([0.01, 0.02, 0.03])
-    assert sgd.root == pytest.approx(0.02)
-    assert sgd.ends == pytest.approx([0.88, 0.89, 0.90])
-    assert sgd.fits
-    assert found["R8 normal", "is"].fits is False
-    assert found["R8 normal", "sgld"].fits is None
-    assert not found["R8 uniform", "sgd"].ends
-    text, written = readings.render(runs, PROTOCOL, SEEDS, "auto", tmp_path, tmp_path)
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    # t with 2 degrees of freedom is 4.303 at 97.5 %: 0.02 ± 4.303 * 0.01 / sqrt(3).
-    assert [
-        "R8 normal", "sgd", "3", "0.890", "+0.020 [-0.005, +0.045]", "0.020", "could be one more",
-    ] in rows  # fmt: skip
-    assert ["R8 uniform", "sgd", "not run", "-", "-", "-", "-"] in rows
-    assert "Settings that no row of Table 1 contradicts: none." in text
-    assert [path.name for path in written] == ["readings.md", "readings.csv"]
-    values = pd.read_csv(written[1]).set_index(["setting", "row"])
-    assert values.loc[("R8 normal", "is"), "gap"] == pytest.approx(0.3)
-    assert values.loc[("R8 normal", "sgd"), "gap_high"] == pytest.approx(0.0448, abs=1e-4)
-
-
-def test_setting_fits_only_if_it_fits_all_rows() -> None:
-    comparison = PROTOCOL.panels["R13 tanh"]
-    runs = [
-        record(comparison, row, seed, _through(row.partition("-")[0], (seed - 1) / 100))
-        for row in ("sgd", "is", "hr", "sgld-linear")
-        for seed in SEEDS
-    ]
-    line, _ = readings.joint(readings.distances(runs, PROTOCOL, SEEDS))
-    assert line == "Settings that no row of Table 1 contradicts: `R13 tanh`."
-    line, _ = readings.joint(readings.distances(runs, PROTOCOL, (*SEEDS, 3)))
-    assert line.endswith(": none."), "a seed that was asked for is not run"
-    without = [one for one in runs if "hr" not in one.run.case]
-    (line,) = readings.joint(readings.distances(without, PROTOCOL, SEEDS))
-    assert line.endswith(": none.")
-
-
-def test_nearest_setting_is_that_of_all_rows_with_the_nearer_noise() -> None:
-    # SGLD as printed varies so much that nothing contradicts it: nearer is the other all the same.
-    shifts = {
-        "R13 tanh": {"sgd": 0.03, "is": 0.0, "sgld": 0.4, "sgld-linear": 0.04, "hr": 0.0},
-        "R13 sigmoid": {"sgd": 0.0, "is": 0.0, "sgld": 0.08, "sgld-linear": 0.4, "hr": 0.0},
-    }
-    runs = [
+def _runs(
+    setting: str, shifts: dict[str, float], seeds: Iterable[int], spread: float = 0.0
+) -> list[Record]:
+    """Runs whose rows are the paper's, shifted, and more or less by seed."""
+    return [
         record(
             PROTOCOL.panels[setting],
             row,
             seed,
-            _through(row.partition("-")[0], shift + (seed - 1) * 0.3 * (row == "sgld")),
+            _through(row.partition("-")[0], shift + (seed % 5 - 2) * spread),
         )
-        for setting, rows in shifts.items()
-        for row, shift in rows.items()
-        for seed in SEEDS
+        for row, shift in shifts.items()
+        for seed in seeds
     ]
-    found = readings.distances(runs, PROTOCOL, SEEDS)
-    assert [one.fits for one in found if (one.setting, one.row) == ("R13 tanh", "sgld")] == [True]
-    _, line = readings.joint(found)
-    # The square roots of (0.03^2 + 0.04^2) / 4 and of 0.08^2 / 4.
-    assert line.endswith(": `R13 tanh` (0.025), `R13 sigmoid` (0.040).")
 
 
-def test_screen_and_confirmation_are_apart(tmp_path: Path) -> None:
-    comparison = PROTOCOL.panels["R13 tanh"]
-    runs = [
-        record(comparison, "sgd", seed, _through("sgd", shift))
-        for seed, shift in ((0, 0.1), (1, 0.1), (5, 0.2), (24, 0.2))
-    ]
+def _all(shift: float, **others: float) -> dict[str, float]:
+    return {row: others.get(row.replace("-", "_"), shift) for row in TABLE1.methods}
+
+
+def test_distance_by_hand(tmp_path: Path) -> None:
+    shifts = {"sgd": 0.02, "is": 0.3, "hr": 0.0, "sgld-linear": 0.0}
+    runs = _runs("R8 normal", shifts, EARLIER, spread=0.01)
+    found = {(one.setting, one.row): one for one in readings.distances(runs, PROTOCOL, EARLIER)}
+    sgd = found["R8 normal", "sgd"]
+    assert sgd.gaps == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04])
+    assert sgd.root == pytest.approx(0.02)
+    assert sgd.ends == pytest.approx([0.87, 0.88, 0.89, 0.90, 0.91])
+    # 0.015 away, rounding granted, in units of 0.0158 sqrt(6 / 5): the upper tail of t with 4.
+    assert sgd.broken == pytest.approx([0.217] * 5, abs=1e-3)
+    assert is_uncontradicted([sgd])
+    assert is_uncontradicted([found["R8 normal", "is"]]) is False
+    assert is_uncontradicted([sgd, found["R8 normal", "is"]]) is False
+    assert is_uncontradicted([found["R8 normal", "sgld"]]) is None
+    assert not found["R8 uniform", "sgd"].ends
     text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
-    screened, confirmed = text.split("## ")[1:3]
-    assert "+0.100" in screened
-    assert "+0.100" not in confirmed
-    assert "+0.200" in confirmed
-    lines = pd.read_csv(written[1])
-    tanh = lines[(lines.setting == "R13 tanh") & (lines.row == "sgd")]
-    assert [(*line,) for line in tanh[["stage", "runs"]].values] == [
-        ("Screened with seeds 0 1 2 3 4", 2),
-        ("Confirmed with seeds " + " ".join(map(str, range(5, 25))), 2),
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    # t with 4 degrees of freedom is 2.776 at 97.5 %: 0.02 ± 2.776 * 0.0158 / sqrt(5).
+    assert [
+        "R8 normal", "sgd", "5", "0.890", "+0.020 [+0.000, +0.040]", "0.020", "could be one more",
+    ] in rows  # fmt: skip
+    assert ["Table 1's", "sgd", "not run", "-", "-", "-", "-"] in rows
+    assert "All rows are run of 0 of 23 settings." in text
+    assert [path.name for path in written] == ["readings.md", "readings.csv"]
+    values = pd.read_csv(written[1]).set_index(["stage", "setting", "row"])
+    assert values.loc[("screened", "R8 normal", "is"), "gap"] == pytest.approx(0.3)
+    assert values.loc[("screened", "R8 normal", "sgd"), "gap_high"] == pytest.approx(0.0396, 1e-2)
+    assert values.loc[("fresh", "R8 normal", "sgd"), "runs"] == 0
+
+
+def test_all_columns_of_all_rows_are_one_test() -> None:
+    (one, *_) = readings.distances(_runs("R13 tanh", {"sgd": 0.0}, EARLIER), PROTOCOL, EARLIER)
+    row = replace(one, is_complete=True, gaps=[0.0, 0.0], broken=[0.004, 1.0, 1.0, 1.0, 1.0])
+    other = replace(row, broken=[1.0] * 5)
+    assert is_uncontradicted([row]) is False
+    assert is_uncontradicted([row, other, other, other]) is True
+    assert is_uncontradicted([row, replace(other, is_complete=False)]) is None
+
+
+def test_run_that_diverged_is_at_chance_from_there_on() -> None:
+    whole = _through("is", 0.0)
+    cut = {update: value for update, value in whole.items() if update <= 300}
+    panel = PROTOCOL.panels["R2 sum"]
+    runs = [record(panel, "is", 0, whole), record(panel, "is", 1, cut)]
+    found = readings.distances(runs, PROTOCOL, (0, 1))
+    (one,) = [one for one in found if (one.setting, one.row) == ("R2 sum", "is")]
+    assert one.is_complete
+    assert one.ends == pytest.approx([0.65, 0.1])
+    assert one.gaps == pytest.approx([0.0, (0.1 - 0.57 + 0.1 - 0.65) / 5])
+
+
+def test_nearest_are_three_complete_settings_by_the_nearer_noise() -> None:
+    runs = [
+        *_runs("R13 tanh", _all(0.0, sgd=0.03, sgld=0.4, sgld_linear=0.04), EARLIER),
+        *_runs("R13 sigmoid", _all(0.0, sgld=0.08, sgld_linear=0.4), EARLIER),
+        *_runs("R8 normal", _all(0.1), EARLIER),
+        *_runs("R8 uniform", _all(0.2), EARLIER),
+        *_runs("Table 1's", _all(0.0), EARLIER),
+        # Not all run: a seed short of a row, and a single seed.
+        *_runs("R15 standardised", _all(0.001), EARLIER)[1:],
+        *_runs("R14 replacement", _all(0.0), [0]),
     ]
+    near = readings.nearest(readings.distances(runs, PROTOCOL, EARLIER))
+    # The square roots of (0.03^2 + 0.04^2) / 4 and of 0.08^2 / 4.
+    assert list(near) == ["R13 tanh", "R13 sigmoid", "R8 normal"]
+    assert [root for root, _ in near.values()] == pytest.approx([0.025, 0.04, 0.1])
+    assert [row for _, row in near.values()] == ["sgld-linear", "sgld", "sgld"]
 
 
-def test_seeds_that_screen_and_others() -> None:
-    assert readings.stages([30, 0]) == {
-        "Screened with seeds 0": [0],
-        "Confirmed with seeds 30": [30],
-    }
-    assert list(readings.stages([7])) == ["Confirmed with seeds 7"]
-
-
-def test_report_tells_what_a_setting_runs_otherwise() -> None:
-    runs = [record(PROTOCOL.panels["R2 sum"], row, 0, _through(row, 0.0)) for row in ("sgd", "is")]
-    told = readings.told(readings.distances(runs, PROTOCOL, SEEDS))
-    assert [(one.setting, one.row) for one in told if one.ends] == [
-        ("Table 1's", "sgd"),
-        ("R2 sum", "is"),
-        ("R2 + R5", "is"),
+def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
+    runs = [
+        # The screen takes the noise of sd eps_j: that the other is not contradicted is no matter.
+        *_runs("R13 tanh", _all(0.01, sgld=0.1), EARLIER),
+        *_runs("R13 tanh", _all(0.0, sgld_linear=0.3), FRESH, spread=0.01),
+        *_runs("R13 sigmoid", _all(0.05), EARLIER),
+        *_runs("R13 sigmoid", _all(0.0), FRESH, spread=0.01),
+        *_runs("R8 normal", _all(0.06), EARLIER),
+        *_runs("R8 uniform", _all(0.07), EARLIER),
+        *_runs("R8 uniform", _all(0.0), FRESH, spread=0.01),
     ]
-    assert {one.setting for one in told} == {"Table 1's", "R2 sum", "R2 + R5"}
+    screen, confirmation, figures = readings.sections(runs, PROTOCOL)
+    assert screen.lines[0] == "All rows are run of 4 of 23 settings."
+    assert screen.lines[1].endswith(
+        ": `R13 tanh` (0.010, sgld-linear), `R13 sigmoid` (0.050, sgld), `R8 normal` (0.060, sgld)."
+    )
+    assert [line.partition(",")[0] for line in confirmation.lines] == [
+        "`R13 tanh`", "`R13 sigmoid`", "`R8 normal`",
+    ]  # fmt: skip
+    contradicted, left, missing = confirmation.lines
+    assert "is contradicted by the paper's rows" in contradicted
+    assert "is contradicted by none of the paper's rows" in left
+    assert "is not all run" in missing
+    assert {cells[0] for cells in screen.cells} >= {"Table 1's", "R8 uniform"}
+    assert {cells[0] for cells in confirmation.cells} == {"Table 1's", "R13 tanh", "R13 sigmoid"}
+    assert not figures.cells
+    text, _ = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    assert text.index("+0.100") < text.index("## Confirmed") < text.index("+0.300")
 
 
-def test_reading_is_run_once_a_row_is_recorded_that_it_touches() -> None:
+def test_readings_on_figures_have_a_table_of_their_own() -> None:
+    title = "R11 from 1.5 to 0.001, Figure 8"
+    runs = [
+        record(PROTOCOL.panels[title], "sgld", seed, _through("sgld", 0.0)) for seed in (0, 1, 7)
+    ]
+    *_, figures = readings.sections(runs, PROTOCOL)
+    assert figures.cells == [[title, "sgld", "3", "0.880"]]
+    assert figures.header == ["setting", "row", "runs", "end"]
+
+
+def test_reading_is_run_once_all_rows_are_recorded_that_it_touches() -> None:
     own = [record(TABLE1, row, 0, _through("sgd", 0.0)) for row in ("sgd", "sgld")]
-    assert not any(readings.run(readings.distances(own, PROTOCOL, SEEDS)).values())
-    other = record(PROTOCOL.panels["R6 chain from the weights"], "sgld", 0, _through("sgld", 0.0))
-    is_run = readings.run(readings.distances([*own, other], PROTOCOL, SEEDS))
+    assert not any(readings.run(own).values())
+    assert "Table 1's" not in readings.run(own)
+    chain = PROTOCOL.panels["R6 chain from the weights"]
+    others = [record(chain, row, 7, _through("sgld", 0.0)) for row in ("sgld", "sgld-linear")]
+    assert not any(readings.run([*own, others[0]]).values())
+    is_run = readings.run([*own, *others])
     assert [setting for setting, recorded in is_run.items() if recorded] == [
         "R6 chain from the weights"
     ]
-    assert "Table 1's" not in is_run
 
 
-def test_one_seed_fits_nothing() -> None:
-    runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.0))]
-    found = readings.distances(runs, PROTOCOL, SEEDS)
+def test_one_seed_contradicts_nothing() -> None:
+    runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.5))]
+    found = readings.distances(runs, PROTOCOL, [0])
     (one,) = [one for one in found if (one.setting, one.row) == ("R13 tanh", "sgd")]
-    assert one.fits is None
-    assert one.root == pytest.approx(0.0)
+    assert is_uncontradicted([one]) is None
+    assert one.root == pytest.approx(0.5)
