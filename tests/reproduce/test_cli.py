@@ -13,6 +13,7 @@ from reproduce import checks, cli, readings
 from reproduce.cli import commands
 from reproduce.cli.options import TrainingOptions
 from reproduce.data import DataError
+from reproduce.experiments import readings as experiment
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import TABLE1, Comparison
 from reproduce.records import Store
@@ -103,11 +104,16 @@ def test_readings_are_run_by_the_settings_names_and_shown_as_a_whole(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(commands, "train", lambda *arguments: asked.append(arguments))
+    other = experiment.PROTOCOL.panels["R13 tanh"]
+    curve = dict.fromkeys(other.training.evaluations, 0.5)
+    Store(tmp_path, warn=pytest.fail).save(record(other, "sgd", 0, curve), {})
     words = ["readings", "--settings", "R2 sum", "R8 normal", "--output", str(tmp_path)]
     cli.main(words)
     ((_, protocol, *_),) = asked
     assert list(protocol.panels) == ["R2 sum", "R8 normal"]
-    assert "| R13 tanh " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| R13 tanh " in shown
+    assert "| R8 normal" not in shown
     assert cli.main(["readings", "--settings", "R99"]) == 2
     assert "`settings` must be one of Table 1's, R2 sum, " in capsys.readouterr().err
 
