@@ -34,61 +34,8 @@ class Function:
         return np.asarray(self.loss(v, np), dtype=np.float64)
 
 
-def quadratic(v: Any, xp: Any) -> Any:
-    """The one landscape on which both algorithms move alike."""
-    del xp
-    return 0.75 * (v[..., 0] - 0.5) ** 2
-
-
-def double_well(v: Any, xp: Any) -> Any:
-    """Two wells of unequal depth."""
-    del xp
-    return (v[..., 0] ** 2 - 1.0) ** 2 + 0.5 * v[..., 0]
-
-
-def symmetric_double_well(v: Any, xp: Any) -> Any:
-    """Two equal wells, deep enough for Algorithm 2 to leave the ridge between them."""
-    del xp
-    return 4.0 * (v[..., 0] ** 2 - 1.0) ** 2
-
-
-def multimodal(v: Any, xp: Any) -> Any:
-    """Many minima of unequal depth in a bowl."""
-    u = v[..., 0]
-    return 0.1 * u**2 + 0.8 * xp.cos(4.0 * u) + 0.3 * xp.cos(7.0 * u + 1.0)
-
-
-def plateau(v: Any, xp: Any) -> Any:
-    """A well in a plain where the gradient vanishes."""
-    return 2.0 * (1.0 - xp.exp(-0.5 * v[..., 0] ** 2))
-
-
-def slope(v: Any, xp: Any) -> Any:
-    """A straight slope, whose exp(-f) is not integrable."""
-    del xp
-    return 1.5 * v[..., 0]
-
-
-def pinhole(v: Any, xp: Any) -> Any:
-    """A high plain with one deep hole in it."""
-    return 20.0 * (1.0 - xp.exp(-50.0 * v[..., 0] ** 2))
-
-
-def bent_valley(v: Any, xp: Any) -> Any:
-    """Two dimensions: a curved valley with a slope along it."""
-    del xp
-    u, w = v[..., 0], v[..., 1]
-    return 0.5 * (1.0 - u) ** 2 + (w - u**2) ** 2
-
-
-def egg_box(v: Any, xp: Any) -> Any:
-    """Two dimensions: a lattice of minima in a bowl."""
-    u, w = v[..., 0], v[..., 1]
-    return 0.1 * (u**2 + w**2) + xp.cos(3.0 * u) * xp.cos(3.0 * w)
-
-
 def sharp_and_wide(v: Any, xp: Any) -> Any:
-    """Two dimensions: two sharp minima, one of them the deepest, and a wide one (Figure 1)."""
+    """Two sharp minima, one of them the deepest, and a wide one (Figure 1)."""
     return (
         0.08 * (v[..., 0] ** 2 + v[..., 1] ** 2)
         - _well(v, xp, (-0.9, -0.2), depth=3.0, width=0.75)
@@ -98,7 +45,7 @@ def sharp_and_wide(v: Any, xp: Any) -> Any:
 
 
 def textured(v: Any, xp: Any) -> Any:
-    """Two dimensions: two deep minima under a fine texture (Figure 2)."""
+    """Two deep minima under a fine texture (Figure 2)."""
     u, w = v[..., 0], v[..., 1]
     texture = xp.cos(11.0 * u + 2.0 * w) * xp.cos(10.0 * w - 3.0 * u)
     return (
@@ -114,12 +61,44 @@ def _well(v: Any, xp: Any, centre: tuple[float, float], depth: float, width: flo
     return depth * xp.exp(-square / (2.0 * width**2))
 
 
-FUNCTIONS: dict[str, Function] = {
-    formula.__name__: Function(formula.__name__, dimension, formula)
-    for dimension, formulas in (
-        (1, (quadratic, double_well, symmetric_double_well, multimodal, plateau, slope, pinhole)),
-        (2, (bent_valley, egg_box, sharp_and_wide, textured)),
-    )
-    for formula in formulas
+_FORMULAS: dict[str, tuple[int, Formula]] = {
+    # The one landscape on which both algorithms move alike.
+    "quadratic": (1, lambda v, xp: 0.75 * (v[..., 0] - 0.5) ** 2),
+    # Two wells of unequal depth.
+    "double_well": (1, lambda v, xp: (v[..., 0] ** 2 - 1.0) ** 2 + 0.5 * v[..., 0]),
+    # Two equal wells, deep enough for Algorithm 2 to leave the ridge between them.
+    "symmetric_double_well": (1, lambda v, xp: 4.0 * (v[..., 0] ** 2 - 1.0) ** 2),
+    # Many minima of unequal depth in a bowl.
+    "multimodal": (
+        1,
+        lambda v, xp: (
+            0.1 * v[..., 0] ** 2
+            + 0.8 * xp.cos(4.0 * v[..., 0])
+            + 0.3 * xp.cos(7.0 * v[..., 0] + 1.0)
+        ),
+    ),
+    # A well in a plain where the gradient vanishes.
+    "plateau": (1, lambda v, xp: 2.0 * (1.0 - xp.exp(-0.5 * v[..., 0] ** 2))),
+    # A straight slope, whose exp(-f) is not integrable.
+    "slope": (1, lambda v, xp: 1.5 * v[..., 0]),
+    # A high plain with one deep hole in it.
+    "pinhole": (1, lambda v, xp: 20.0 * (1.0 - xp.exp(-50.0 * v[..., 0] ** 2))),
+    # A curved valley with a slope along it.
+    "bent_valley": (
+        2,
+        lambda v, xp: 0.5 * (1.0 - v[..., 0]) ** 2 + (v[..., 1] - v[..., 0] ** 2) ** 2,
+    ),
+    # A lattice of minima in a bowl.
+    "egg_box": (
+        2,
+        lambda v, xp: (
+            0.1 * (v[..., 0] ** 2 + v[..., 1] ** 2)
+            + xp.cos(3.0 * v[..., 0]) * xp.cos(3.0 * v[..., 1])
+        ),
+    ),
+    "sharp_and_wide": (2, sharp_and_wide),
+    "textured": (2, textured),
 }
+
+FUNCTIONS = {name: Function(name, *formula) for name, formula in _FORMULAS.items()}
 """Every function by its name."""
