@@ -10,7 +10,7 @@ import pytest
 from reproduce import paper
 from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.experiments import readings
-from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS, is_uncontradicted
+from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS, p_value
 from reproduce.protocols import TABLE1, LocalEntropyByImportanceSampling, LocalEntropyBySGLD
 from reproduce.records import Record
 from tests.reproduce._examples import record
@@ -86,10 +86,12 @@ def test_distance_by_hand(tmp_path: Path) -> None:
     assert sgd.ends == pytest.approx([0.87, 0.88, 0.89, 0.90, 0.91])
     # 0.015 away, rounding granted, in units of 0.0158 sqrt(6 / 5): the upper tail of t with 4.
     assert sgd.broken == pytest.approx([0.217] * 5, abs=1e-3)
-    assert is_uncontradicted([sgd])
-    assert is_uncontradicted([found["R8 normal", "is"]]) is False
-    assert is_uncontradicted([sgd, found["R8 normal", "is"]]) is False
-    assert is_uncontradicted([found["R8 normal", "sgld"]]) is None
+    assert p_value([sgd]) == 1.0
+    contradicts = p_value([found["R8 normal", "is"]])
+    assert contradicts is not None
+    assert contradicts < 0.001
+    assert p_value([sgd, found["R8 normal", "is"]]) == pytest.approx(2 * contradicts)
+    assert p_value([found["R8 normal", "sgld"]]) is None
     assert not found["R8 uniform", "sgd"].ends
     text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
@@ -110,9 +112,10 @@ def test_all_columns_of_all_rows_are_one_test() -> None:
     (one, *_) = readings.distances(_runs("R13 tanh", {"sgd": 0.0}, EARLIER), PROTOCOL, EARLIER)
     row = replace(one, is_complete=True, gaps=[0.0, 0.0], broken=[0.004, 1.0, 1.0, 1.0, 1.0])
     other = replace(row, broken=[1.0] * 5)
-    assert is_uncontradicted([row]) is False
-    assert is_uncontradicted([row, other, other, other]) is True
-    assert is_uncontradicted([row, replace(other, is_complete=False)]) is None
+    assert p_value([row]) == pytest.approx(0.02)
+    assert p_value([row, other, other, other]) == pytest.approx(0.08)
+    assert p_value([other]) == 1.0
+    assert p_value([row, replace(other, is_complete=False)]) is None
 
 
 def test_run_that_diverged_is_at_chance_from_there_on() -> None:
@@ -165,9 +168,11 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
         "`R13 tanh`", "`R13 sigmoid`", "`R8 normal`",
     ]  # fmt: skip
     contradicted, left, missing = confirmation.lines
-    assert "is contradicted by the paper's rows" in contradicted
-    assert "is contradicted by none of the paper's rows" in left
-    assert "is not all run" in missing
+    assert ", SGLD's row sgld-linear: contradicted by " in contradicted
+    assert ": sgld-linear (p = " in contradicted
+    assert ", SGLD's row sgld: not contradicted by " in left
+    assert left.endswith("(p = 1); rows that would contradict it each by itself: none.")
+    assert missing == "`R8 normal`, SGLD's row sgld: not all run."
     assert {cells[0] for cells in screen.cells} >= {"Table 1's", "R8 uniform"}
     assert {cells[0] for cells in confirmation.cells} == {"Table 1's", "R13 tanh", "R13 sigmoid"}
     assert not figures.cells
@@ -202,5 +207,5 @@ def test_one_seed_contradicts_nothing() -> None:
     runs = [record(PROTOCOL.panels["R13 tanh"], "sgd", 0, _through("sgd", 0.5))]
     found = readings.distances(runs, PROTOCOL, [0])
     (one,) = [one for one in found if (one.setting, one.row) == ("R13 tanh", "sgd")]
-    assert is_uncontradicted([one]) is None
+    assert p_value([one]) is None
     assert one.root == pytest.approx(0.5)
