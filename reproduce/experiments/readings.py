@@ -325,8 +325,8 @@ def _confirmation(fresh: Sequence[Distance], setting: str, sgld: str) -> str:
     if p is None:
         return f"`{setting}`, SGLD's row {sgld}: not all run."
     verdict = "contradicted" if p < ALPHA else "not contradicted"
-    alone = {one.row: p for one in rows if (p := p_value([one])) is not None and p < ALPHA}
-    each = ", ".join(f"{row} (p = {p:.2g})" for row, p in alone.items()) or "none"
+    alone = {one.row: own for one in rows if (own := p_value([one])) is not None and own < ALPHA}
+    each = ", ".join(f"{row} (p = {own:.2g})" for row, own in alone.items()) or "none"
     return (
         f"`{setting}`, SGLD's row {sgld}: {verdict} by the paper's four rows as one test "
         f"(p = {p:.2g}); rows that would contradict it each by itself: {each}."
