@@ -3,6 +3,7 @@
 import base64
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -21,7 +22,7 @@ from reproduce.claims.tables import ROUNDING
 from reproduce.experiments import readings, table2
 from reproduce.experiments.base import RECORDS
 from reproduce.protocols import TABLE1
-from reproduce.records import Archive, Record
+from reproduce.records import Archive, Record, Run
 from reproduce.report import view
 from reproduce.summary import TITLES, by_case, environment, spread, summarise
 
@@ -58,7 +59,11 @@ def render(
         "rounding": ROUNDING,
         "end": END,
         "measured": END // TABLE1.training.evaluate_every,
-        "readings": readings.sections(records, readings.PROTOCOL),
+        "readings": readings.sections(
+            records,
+            readings.PROTOCOL,
+            anew=readings.drawn_anew(records, partial(_timings, stores)),
+        ),
         "readings_notes": readings.NOTES,
         "unrun": unrun,
         "costs": _costs(stores, records),
@@ -128,15 +133,14 @@ def _elsewhere(row: str, stores: Mapping[str, Archive], records: Sequence[Record
         held_out
         for record in by_case(records)(TABLE1.cases()[row]).values()
         if record.result["diverged_at"] is None
-        if (held_out := _held_out(record, stores))
+        if (held_out := _timings(stores, record.run).get("held_out"))
     ]
     kinds = ("all", "per_evaluation")
     return [NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)]
 
 
-def _held_out(record: Record, stores: Mapping[str, Archive]) -> Mapping[str, list[float]] | None:
-    timed = (store.timings(record.run) or {} for store in stores.values())
-    return next((one["held_out"] for one in timed if "held_out" in one), None)
+def _timings(stores: Mapping[str, Archive], run: Run) -> Mapping[str, Any]:
+    return next((timed for store in stores.values() if (timed := store.timings(run))), {})
 
 
 def _mean(values: Sequence[float]) -> str:

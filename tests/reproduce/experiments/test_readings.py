@@ -170,10 +170,10 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
     one_row, broken, missing = confirmation.lines
     # 0.045 away, rounding granted, in units of 0.01451 sqrt(21 / 20): t is 3.03 with 19 degrees of
     # freedom, its upper tail 0.0035, times 20 or times 5.
-    assert ", SGLD's row sgld-linear: not contradicted by " in one_row
-    assert "as one test (p = 0.069); " in one_row
+    assert ", SGLD's row sgld-linear: not contradicted (p = " in one_row
+    assert "not contradicted (p = 0.069) by the paper's four rows as one test; " in one_row
     assert one_row.endswith(": sgld-linear (p = 0.017).")
-    assert ", SGLD's row sgld: contradicted by the paper's four rows as one test" in broken
+    assert ", SGLD's row sgld: contradicted (p = " in broken
     assert ": hr (p = " in broken
     assert missing == "`R8 normal`, SGLD's row sgld: not all run."
     assert {cells[0] for cells in screen.cells} >= {"Table 1's", "R8 uniform"}
@@ -181,6 +181,20 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
     assert not figures.cells
     text, _ = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
     assert text.index("+0.100") < text.index("## Confirmed") < text.index("-0.300")
+
+
+def test_confirmation_is_judged_on_images_drawn_anew_too() -> None:
+    runs = _runs("R13 tanh", _all(0.0), [*EARLIER, *FRESH], spread=0.01)
+    beside = {"held_out": {"per_evaluation": [0.1] * 6}}
+    anew = readings.drawn_anew(runs, lambda run: None if run.case == "sgd" else beside)
+    assert {one.result["curve"]["accuracy"][-1] for one in anew} == {0.1}
+    assert len(anew) < len(runs)
+    _, confirmation, _ = readings.sections(runs, PROTOCOL, anew=anew)
+    assert "R10" not in confirmation.lines[0], "SGD's were not recorded"
+    anew = readings.drawn_anew(runs, lambda run: beside)
+    _, confirmation, _ = readings.sections(runs, PROTOCOL, anew=anew)
+    assert ": not contradicted (p = 1) by the paper's" in confirmation.lines[0]
+    assert "drawn at each evaluation (R10): contradicted (p = " in confirmation.lines[0]
 
 
 def test_readings_on_figures_have_a_table_of_their_own() -> None:

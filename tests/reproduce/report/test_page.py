@@ -36,7 +36,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     store = Store(folder, warn=pytest.fail)
     for seed in range(5, 25):
-        held_out = {"held_out": {"all": [0.1, 0.8], "per_evaluation": [0.1, 0.79]}}
+        evaluated = len(TABLE1.training.evaluations)
+        held_out = {"held_out": {"all": [0.8] * evaluated, "per_evaluation": [0.79] * evaluated}}
         one = record(TABLE1, "sgd", seed, _curve("sgd", (seed % 5 - 2) / 100))
         store.save(one, held_out)
     for seed in (0, 1):
