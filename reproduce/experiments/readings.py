@@ -333,7 +333,7 @@ def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]])
     ]
     lines = [f"All rows are run of {len(complete)} of {len(SETTINGS)} settings."]
     if near:
-        said = ", ".join(f"`{name}` ({root:.3f}, {sgld})" for name, (root, sgld) in near.items())
+        said = ", ".join(f'"{name}" ({root:.3f}, {sgld})' for name, (root, sgld) in near.items())
         lines.append(
             "Nearest of those, Table 1's apart, by the root mean square of the distances of SGD, "
             f"IS, HR and SGLD under the nearer reading of its noise: {said}."
@@ -344,7 +344,7 @@ def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]])
 def _confirmation(
     fresh: Sequence[Distance], anew: Sequence[Distance], setting: str, sgld: str
 ) -> str:
-    named = f"`{setting}`, SGLD's row {sgld}"
+    named = f'"{setting}", SGLD\'s row {sgld}'
     rows, others = (
         [one for one in found if one.setting == setting and one.row in _rows(sgld)]
         for found in (fresh, anew)

@@ -162,10 +162,10 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
     screen, confirmation, figures = readings.sections(runs, PROTOCOL)
     assert screen.lines[0] == "All rows are run of 4 of 23 settings."
     assert screen.lines[1].endswith(
-        ": `R13 tanh` (0.010, sgld-linear), `R13 sigmoid` (0.050, sgld), `R8 normal` (0.060, sgld)."
+        ': "R13 tanh" (0.010, sgld-linear), "R13 sigmoid" (0.050, sgld), "R8 normal" (0.060, sgld).'
     )
     assert [line.partition(",")[0] for line in confirmation.lines] == [
-        "`R13 tanh`", "`R13 sigmoid`", "`R8 normal`",
+        '"R13 tanh"', '"R13 sigmoid"', '"R8 normal"',
     ]  # fmt: skip
     one_row, broken, missing = confirmation.lines
     # 0.045 away, rounding granted, in units of 0.01451 sqrt(21 / 20): t is 3.03 with 19 degrees of
@@ -175,7 +175,7 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
     assert one_row.endswith(": sgld-linear (p = 0.017).")
     assert ", SGLD's row sgld: contradicted (p = " in broken
     assert ": hr (p = " in broken
-    assert missing == "`R8 normal`, SGLD's row sgld: not all run."
+    assert missing == '"R8 normal", SGLD\'s row sgld: not all run.'
     assert {cells[0] for cells in screen.cells} >= {"Table 1's", "R8 uniform"}
     assert {cells[0] for cells in confirmation.cells} == {"Table 1's", "R13 tanh", "R13 sigmoid"}
     assert not figures.cells
