@@ -10,7 +10,8 @@ import pytest
 from reproduce import paper
 from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.experiments import readings
-from reproduce.experiments.readings import PROTOCOL, QUICK, SETTINGS, p_value
+from reproduce.experiments.reading_settings import PROTOCOL, QUICK, SETTINGS
+from reproduce.experiments.readings import p_value
 from reproduce.protocols import TABLE1, LocalEntropyByImportanceSampling, LocalEntropyBySGLD
 from reproduce.records import Record
 from tests.reproduce._examples import record
