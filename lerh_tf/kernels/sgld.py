@@ -38,8 +38,7 @@ class SGLD(Kernel):
     x^{j+1} = x^j - eps_j / 2 (grad f(x^j) - (x - x^j) / tau) + eta_j, j = 1, ..., J - 1,
     m = sum_{j=1}^J eps_j x^j / sum_{j=1}^J eps_j.
 
-    x^1, which the text calls x^0, is the first of the J states and is averaged too, so there are
-    J - 1 moves.
+    x^1, the text's x^0, is the first of the J states and averaged too: there are J - 1 moves.
 
     Nearly all of the noise of m is that of the eta_j, which is there where f is flat too.
     `control_variate=True` takes off what the same noise from the same start gives there. What is
@@ -51,8 +50,7 @@ class SGLD(Kernel):
 
     with weights c_j in closed form. The expectation given the start of the chain is the same, no
     gradient more is taken, and nothing is left of the noise where grad f is constant. The last
-    state is the same. In a persistent chain x^1 has noise of its own, which stays in m, so that the
-    gain is smaller.
+    state is the same. In a persistent chain the noise of x^1 stays in m: the gain is smaller.
 
     Its diagnostics are `standard_error`, of m given the start of the chain, as the root of its
     total variance where f is flat: an upper bound where f is convex, too small where f is curved
@@ -71,8 +69,7 @@ class SGLD(Kernel):
     refused. Take `persistent=False` there, and where weights are set from outside.
 
     Args:
-        samples: number of states (paper's J), at least 2: a single state never moves. Defaults
-            to 1000.
+        samples: number of states (paper's J), at least 2: one never moves. Defaults to 1000.
         step_sizes: schedule j -> eps_j, the paper's temperatures, j counted from 1. Defaults to
             `LangevinSteps()`, the paper's 1 / (1000 + j).
         relative_to_tau: True multiplies eps_j by tau, so that step sizes below 4 suit every tau.

@@ -67,7 +67,7 @@ def render(
         "readings_notes": readings.NOTES,
         "unrun": unrun,
         "costs": _costs(stores, records),
-        "elsewhere": [_elsewhere(row, stores, records) for row in TABLE1.methods],
+        "elsewhere": _elsewhere(stores, records),
         "machines": sorted({environment(record) for record in records}),
         "seeds": sorted({record.run.seed for record in records}),
         "pictures": _pictures(shown, figures),
@@ -127,16 +127,19 @@ def _timed(stores: Mapping[str, Archive]) -> list[table2.TimedRow]:
     return []
 
 
-def _elsewhere(row: str, stores: Mapping[str, Archive], records: Sequence[Record]) -> list[str]:
-    """A row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
-    found = [
-        held_out
-        for record in by_case(records)(TABLE1.cases()[row]).values()
-        if record.result["diverged_at"] is None
-        if (held_out := _timings(stores, record.run).get("held_out"))
-    ]
-    kinds = ("all", "per_evaluation")
-    return [NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)]
+def _elsewhere(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[list[str]]:
+    """Each row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
+    runs_of, lines = by_case(records), []
+    for row, case in TABLE1.cases().items():
+        found = [
+            held_out
+            for record in runs_of(case).values()
+            if record.result["diverged_at"] is None
+            if (held_out := _timings(stores, record.run).get("held_out"))
+        ]
+        kinds = ("all", "per_evaluation")
+        lines.append([NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)])
+    return lines
 
 
 def _timings(stores: Mapping[str, Archive], run: Run) -> Mapping[str, Any]:
