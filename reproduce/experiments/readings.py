@@ -2,8 +2,8 @@
 
 Seeds 0 to 4 screen: the three settings nearest to the paper in all rows are confirmed with seeds 5
 to 24, and judged by those alone. A reading that all rows share (initial weights, activation,
-pixels, sampling) explains only if the paper's rows, as one test, do not contradict one setting. R10,
-the draw of the test images, needs no runs of its own: Table 1's runs record both.
+pixels, sampling) explains only if the paper's rows, as one test, do not contradict one setting.
+R10, the draw of the test images, needs no runs of its own: Table 1's runs record both.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
