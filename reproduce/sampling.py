@@ -1,10 +1,6 @@
 """Which images a run sees: minibatch order and test images, pure functions of the seed."""
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from reproduce.randomness import Stream, generator
@@ -40,25 +36,6 @@ def minibatches_with_replacement(
         for update in range(updates)
     ]
     return np.array(draws)
-
-
-def gathered(arrays: Iterable[Any], order: NDArray[np.int64]) -> tf.data.Dataset:
-    """Returns the minibatches in their order, each cut out of the arrays as it is needed.
-
-    TensorFlow does not tune them: its thread sleeps for longer and longer, up to a minute, and an
-    iterator's end may have to wait for it.
-
-    Args:
-        arrays: The training set, images and labels.
-        order: Indices of shape (updates, batch_size).
-    """
-    parts = [tf.constant(part) for part in arrays]
-    found = tf.data.Dataset.from_tensor_slices(order).map(
-        lambda chosen: tuple(tf.gather(part, chosen) for part in parts)
-    )
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return found.with_options(options)
 
 
 def held_out_subset(seed: int, images: int, size: int, position: int = 0) -> NDArray[np.int64]:

@@ -13,14 +13,10 @@ from numpy.typing import NDArray
 
 from reproduce import methods, networks
 from reproduce.data import Mnist
+from reproduce.datasets import gathered
 from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
-from reproduce.sampling import (
-    gathered,
-    held_out_subset,
-    minibatches,
-    minibatches_with_replacement,
-)
+from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
 
 
 def train(

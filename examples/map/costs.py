@@ -15,7 +15,8 @@ from examples.map.data import Mnists
 from examples.map.protocol import PROTOCOL, Protocol, Task
 from examples.map.search import Settings, Space
 from reproduce import storage, strict_json
-from reproduce.sampling import gathered, minibatches
+from reproduce.datasets import gathered
+from reproduce.sampling import minibatches
 
 PATH = Path(__file__).parent / "costs.json"
 """Seconds of a weight update, by network and method."""

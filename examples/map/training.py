@@ -16,7 +16,8 @@ from examples.map.randomness import integer_seed
 from examples.map.search import Settings
 from examples.sign_network import zero_one
 from lerh_tf import local_entropy
-from reproduce.sampling import gathered, minibatches
+from reproduce.datasets import gathered
+from reproduce.sampling import minibatches
 
 Report = Callable[[int], None]
 Result = dict[str, Any]

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from reproduce.randomness import Stream, generator, integer_seed
-from reproduce.sampling import (
-    gathered,
-    held_out_subset,
-    minibatches,
-    minibatches_with_replacement,
-)
+from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
 
 
 def test_minibatches_cover_each_epoch_once_in_another_order() -> None:
@@ -33,15 +28,6 @@ def test_minibatches_with_replacement_repeat_images_and_fewer_updates_are_a_pref
     # Each image 16 times of 800 on average, with a variance of about 15.7.
     counts = np.bincount(many.ravel())
     assert 8 < counts.var() < 28
-
-
-def test_minibatches_are_gathered_in_their_order() -> None:
-    x, y = np.arange(10.0, dtype="float32")[:, None], np.arange(10)
-    made = gathered((x, y), np.array([[3, 1], [9, 9]]))
-    found = [(list(a[:, 0]), list(b)) for a, b in made.as_numpy_iterator()]
-    assert found == [([3.0, 1.0], [3, 1]), ([9.0, 9.0], [9, 9])]
-    # A training of half a minute would else wait at its end, now and then, as long again.
-    assert made.map(lambda a, b: (a, b)).skip(1).options().autotune.enabled is False
 
 
 def test_minibatches_depend_on_the_seed() -> None:

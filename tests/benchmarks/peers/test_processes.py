@@ -1,5 +1,7 @@
 """A worker answers, and its failure is told with its last words."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -24,6 +26,14 @@ def problem(tmp_path: Path) -> Path:
 def test_unknown_system_fails_with_its_last_words(problem: Path) -> None:
     with pytest.raises(WorkerError, match=r"(?s)nix failed:.*KeyError: 'nix'"):
         Worker("nix", problem, Work("is"), threads=1)
+
+
+def test_a_worker_loads_no_library_that_its_system_does_not_need() -> None:
+    # TensorFlow in a peer's process would be in its memory and its first update.
+    libraries = "{'tensorflow', 'keras', 'torch', 'jax', 'pandas'}"
+    script = f"import sys, benchmarks.peers.worker; sys.exit(str({libraries} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == "set()\n"
 
 
 class Answering:
