@@ -52,7 +52,7 @@ CORE := tests/test_arrows.py tests/docs/test_check_numbers.py \
 # What trains or measures: seeds, runs at a time, and the small budget of QUICK=1.
 MAKING = $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(QUICK),--quick) $(ARGS)
 
-all: $(INSTALLED) ## Make everything below but the readings and estimators, as far as not made yet.
+all: $(INSTALLED) ## Make every table, figure and theorem of the paper, as far as not made yet.
 theory: $(INSTALLED) ## Measure the theorems, statement by statement.
 table1: $(INSTALLED) ## Train on MNIST by every method, print Table 1, draw Figure 4.
 figure4: $(INSTALLED) ## The same as table1.

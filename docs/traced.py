@@ -152,25 +152,25 @@ def adapted(record: Record, row: str, column: str) -> list[float]:
 
 TRACED: Mapping[str, Mapping[str, Source]] = {
     "README.md": {
-        "0.028 to 0.043 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
-        "15.5 to 24.4 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
+        "0.028 to 0.042 s": Source(RACE, lambda r: span(raced(r, "lerh_tf", column="median s"))),
+        "18.1 to 23.8 times": Source(RACE, lambda r: span(raced(r, BY_HAND))),
         "0.33 to 0.37 of": Source(ESTIMATORS, lambda r: span(errors(r, GRADIENTS, "30"))),
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
         "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
         "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
-        "0.0425 s by SGLD, 0.0278 s by importance sampling and 0.0397 s": Source(
+        "0.0418 s by SGLD, 0.0275 s by importance sampling and 0.0325 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
         ),
-        "23.0, 24.4 and 15.5 times": Source(RACE, lambda r: raced(r, BY_HAND)),
-        "12.8, 19.0 and 13.3 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
-        "28.5, 48.8 and 99.9 times": Source(
+        "22.7, 23.8 and 18.1 times": Source(RACE, lambda r: raced(r, BY_HAND)),
+        "12.2, 18.9 and 15.1 times": Source(RACE, lambda r: raced(r, "lerh_tf, subspace=False")),
+        "27.2, 43.7 and 102.8 times": Source(
             RACE, lambda r: raced(r, "BlackJAX sgld", "posteriors sgld", "evosax SimpleES")
         ),
-        "34 % (SGLD) to 58 %": Source(RACE, lambda r: span(shares(r, 0))),
-        "6 to 12 %": Source(RACE, lambda r: span(shares(r, 1))),
-        "within 2.2 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
+        "33 % (SGLD) to 48 %": Source(RACE, lambda r: span(shares(r, 0))),
+        "9 to 10 %": Source(RACE, lambda r: span(shares(r, 1))),
+        "within 2.4 times": Source(RACE, lambda r: [max(floor[2] for floor in floors(r))]),
         "2.07 (JAX, SGLD), 2.28 (PyTorch, importance sampling) and 6.15 times": Source(
             NETWORKS,
             lambda r: [

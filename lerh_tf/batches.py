@@ -26,6 +26,9 @@ def whole_batches(
         dataset: a batched `tf.data.Dataset`; the last batch may be smaller.
         strategy: whose replicas; None for the current one. Defaults to None.
 
+    Returns:
+        The pipeline, to be handed to `fit` as its data.
+
     Raises:
         TypeError: `dataset` is no `tf.data.Dataset`.
     """

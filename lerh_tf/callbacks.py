@@ -118,6 +118,9 @@ class AdaptTau(keras.callbacks.Callback):
     normal, -log(ESS / J) is proportional to tau, and the rule contracts to the tau that it equals
     the target at, for rate * log(1 / target_ess) < 2. An update without any effective sample
     counts as one with a single one. The rule has no state but tau, which the optimizer saves.
+    It holds the ESS, not the learning: in many dimensions the samples of a far too wide Gaussian
+    have about equal losses again, so with gradients, the default estimator, tau may grow up to
+    `upper`. Set that to the largest tau that learns.
     The paper asks for a heuristic and leaves it open; this one is not the paper's.
 
     Args:

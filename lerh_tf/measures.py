@@ -41,7 +41,7 @@ class RegularizedLoss(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """`value` - `loss`, how much f rises around x, near 0 where it is flat."""
+        """`value` - `loss`, how much f rises around x, near 0 at a flat minimum."""
         return self.value - self.loss
 
 
@@ -90,8 +90,8 @@ def local_entropy(
         verbose: of `model.evaluate`'s progress bar. Defaults to "auto".
 
     Returns:
-        F_tau(x) with its standard error, and f(x). A draw without a finite loss counts as
-        exp(-f) = 0.
+        F_tau(x) as `value`, its `standard_error`, f(x) as `loss`, and `gap`, `value` less `loss`.
+        A draw without a finite loss counts as exp(-f) = 0.
 
     Raises:
         TypeError: `model` is no Keras model.

@@ -76,14 +76,32 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(folder)
 
 
-def test_bare_make_lists_each_target(checkout: Checkout) -> None:
-    status, calls = checkout.make()
-    assert (status, calls) == (0, [])
+def targets() -> list[str]:
     makefile = (ROOT / "Makefile").read_text().replace("\\\n", "")
     phony = re.search(r"^\.PHONY: (.*) stale$", makefile, re.MULTILINE)
     assert phony is not None
+    return phony[1].split()
+
+
+def test_bare_make_lists_each_target(checkout: Checkout) -> None:
+    status, calls = checkout.make()
+    assert (status, calls) == (0, [])
     listed = re.findall(r"^  ([\w-]+) ", checkout.output, flags=re.MULTILINE)
-    assert sorted(listed) == sorted(phony[1].split())
+    assert sorted(listed) == sorted(targets())
+
+
+def test_every_target_that_a_page_names_is_there() -> None:
+    folders = [ROOT / "docs", ROOT / "reproduce", ROOT / "examples"]
+    pages = [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
+    named = {
+        target
+        for page in pages
+        for target in re.findall(
+            r"(?:^|`)make ([a-z][\w-]*)", page.read_text(encoding="utf-8"), re.M
+        )
+    }
+    assert len(named) > 20
+    assert named <= set(targets())
 
 
 def test_environment_is_made_once(checkout: Checkout) -> None:

@@ -93,7 +93,8 @@ def _sentences(found: Sequence[Finding]) -> list[str]:
         "*Gains* and *loses*: the difference is not 0 by a t test with Holm's correction over all "
         "primary tasks, finished or not. *Equal within the bound*: two one-sided tests, corrected "
         "likewise, show that it is smaller than the bound stated beforehand. *No gain shown*: "
-        "neither, which is no proof of equality.",
+        "neither, which is no proof of equality. *Settings* are as they were searched; what Keras "
+        "gets of learning rates and decays stands at the end, under how it was measured.",
     ]
 
 

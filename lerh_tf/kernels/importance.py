@@ -82,7 +82,7 @@ class ImportanceSampling(Kernel):
             True where the estimator is "gradients", or `loss_multiplier` not positive and finite.
 
     References:
-        Algorithm 4 and equation (IS) of Section 5.1.2; Owen (2013), Monte Carlo theory, methods
+        Algorithm 4, equation (5.2); Owen (2013), Monte Carlo theory, methods
         and examples, equation (9.9), for the delta method, and chapter 8 for control variates;
         Stein (1981), Estimation of the mean of a multivariate normal distribution, Lemma 2.
     """
@@ -279,6 +279,9 @@ class ImportanceSampling(Kernel):
             anchor: the current weights x, one tensor per variable.
             tau: variance of the Gaussian (paper's tau), scalar tensor.
             noise: source of standard normal noise.
+
+        Returns:
+            J positions and their weights, which sum to 1.
         """
         size = self._block_size(objective, anchor)
         dtypes = [x.dtype for x in anchor]

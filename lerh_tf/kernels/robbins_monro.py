@@ -60,7 +60,7 @@ class RobbinsMonro(Kernel):
             `tolerance` negative or not finite.
 
     References:
-        Algorithm 5, equation (robmon); Robbins and Monro (1951).
+        Algorithm 5, equation (5.3); Robbins and Monro (1951).
     """
 
     steps: int = 30

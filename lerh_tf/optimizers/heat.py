@@ -35,7 +35,8 @@ class HeatRegularization(GaussianApproximation):
 
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
-            `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
+            `LearningRateSchedule` of the count of weight updates, each part of an accumulated one
+            counted. Defaults to 0.01.
         solver: the solver of the implicit equation, a kernel or the name of one with the paper's
             settings: "robbins_monro". Defaults to "robbins_monro".
         optimizer: the inner Keras optimizer that moves the weights along g = (x_k - m) / tau, an
@@ -78,7 +79,7 @@ class HeatRegularization(GaussianApproximation):
             arguments that belong to it, or a further argument none of `keras.optimizers.SGD`'s.
 
     References:
-        Algorithm 2; equation (Euler-Lagrange) of Section 5.2.
+        Algorithm 2; h(x) = 0 of Section 5.2.
     """
 
     def __init__(

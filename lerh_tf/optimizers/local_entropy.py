@@ -40,7 +40,8 @@ class LocalEntropy(GaussianApproximation):
 
     Args:
         tau: variance of the Gaussian (paper's tau), a positive number or a Keras
-            `LearningRateSchedule` of the raw update counter. Defaults to 0.01.
+            `LearningRateSchedule` of the count of weight updates, each part of an accumulated one
+            counted. Defaults to 0.01.
         sampler: the estimator of the expectation, a kernel or a name: "sgld" and
             "importance_sampling" are the paper's, with its settings; "gradients" is
             `ImportanceSampling(30, estimator="gradients")`, of which a weight update costs a few
@@ -89,7 +90,7 @@ class LocalEntropy(GaussianApproximation):
             arguments that belong to it, or a further argument none of `keras.optimizers.SGD`'s.
 
     References:
-        Algorithm 1; equations (graddescent) and (gradient) of Section 3.1.
+        Algorithm 1; equations (3.4) and (3.5).
     """
 
     def __init__(

@@ -34,6 +34,9 @@ class TrainStep:
     A model that is run anew must draw from its own `keras.random.SeedGenerator`, as Keras's layers
     do, and move no `keras.Variable` but its own. `tf.random.normal`, functions of `keras.random`
     without a seed and `tf.Variable.assign` are refused by a `ReplayError`.
+
+    Raises:
+        TypeError: as a class is defined, if `keras.Model` stands before it among the bases.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -124,6 +124,7 @@ def _does_not_outperform(row: str) -> Claim:
         ],
         learns(own),
         controls={"a chance curve": chance, "a clear winner": shifted(SGD, 2 * LEVEL)},
+        published=published(row, "sgd"),
         seeds=20,
     )
 
@@ -157,7 +158,8 @@ def _is_mostly_unseen(evidence: Evidence) -> list[Part]:
         mean(1 - one / every for one, every in zip(seen[seed], all_[seed], strict=True))
         for seed in seen
     ]
-    return [Part("share of the dimensions that the minibatch does not see", shares, low=0.5)]
+    name = "share of the dimensions, alike in noise, that the minibatch does not see"
+    return [Part(name, shares, low=0.5)]
 
 
 _SAMPLES = 1000  # Section 6.2

@@ -6,136 +6,38 @@ pixels, sampling) explains only if the paper's rows, as one test, do not contrad
 R10, the draw of the test images, needs no runs of its own: Table 1's runs record both.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from reproduce import paper, tables
-from reproduce.claims.bounds import CHANCE
+from reproduce import tables
+from reproduce.claims.cases import NAMES
 from reproduce.claims.evidence import EARLIER, FRESH
-from reproduce.claims.parts import ALPHA, Part, Prediction
-from reproduce.claims.tables import ROUNDING
-from reproduce.experiments import base, panels
+from reproduce.claims.parts import ALPHA, Part
+from reproduce.experiments import base
+from reproduce.experiments.reading_distances import (
+    TABLE1_ROWS,
+    Distance,
+    are_complete,
+    changed,
+    distances,
+    nearest,
+    p_value,
+)
 from reproduce.experiments.reading_settings import PROTOCOL as PROTOCOL
 from reproduce.experiments.reading_settings import QUICK as QUICK
 from reproduce.experiments.reading_settings import SETTINGS
-from reproduce.protocols import TABLE1, Panels
+from reproduce.protocols import Panels
 from reproduce.readings import READINGS
-from reproduce.records import Record, Run
-from reproduce.summary import MethodRow, Panel, centre
+from reproduce.records import Record
+from reproduce.summary import centre
 
 NAME = "readings"
 TITLE = "The readings"
 
 jobs, recorded = base.jobs, base.recorded
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far a row under a setting is from the paper's; a run that diverged is at chance.
-
-    Args:
-        setting: The setting's name.
-        row: The row's name.
-        is_complete: Whether every seed asked for is run.
-        ends: Accuracy after the last update by seed.
-        gaps: Ours less the paper's by seed, each the mean over Table 1's columns.
-        root: Root mean square over the columns of the mean curve's gaps.
-        broken: The columns' p-values against the paper's run being one more of ours.
-    """
-
-    setting: str
-    row: str
-    is_complete: bool
-    ends: Sequence[float]
-    gaps: Sequence[float] = ()
-    root: float | None = None
-    broken: Sequence[float] = ()
-
-
-def distances(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int],
-    subspace: str | bool = "auto",
-) -> list[Distance]:
-    """Returns every row of every setting under these seeds, those without a record too."""
-    return [
-        _distance(panel, row)
-        for panel in panels.summarised(records, protocol, seeds, subspace)
-        for row in panel.rows
-    ]
-
-
-def _distance(panel: Panel, row: MethodRow) -> Distance:
-    curves = [
-        {update: curve.get(update, CHANCE) for update in panel.columns}
-        for curve in row.curves.values()
-    ]
-    known = (panel.title, row.name, not row.missing, [curve[max(curve)] for curve in curves])
-    published = paper.TABLE1.get(row.name.partition("-")[0], {})
-    if panel.title not in SETTINGS or not published.keys() <= set(panel.columns) or not curves:
-        return Distance(*known)
-    gaps = [mean(curve[update] - value for update, value in published.items()) for curve in curves]
-    parts = [
-        Prediction("", [curve[update] for curve in curves], published=value, rounding=ROUNDING)
-        for update, value in published.items()
-    ]
-    root = mean((part.value - part.published) ** 2 for part in parts) ** 0.5
-    return Distance(*known, gaps, root, [part.broken() for part in parts])
-
-
-def p_value(rows: Iterable[Distance]) -> float | None:
-    """Returns that of the paper's run being one more of ours in all columns of these rows.
-
-    The least of the columns' one-sided p-values times how many they are; None before two seeds,
-    and all that were asked for, are run.
-    """
-    rows = list(rows)
-    if not all(row.is_complete and len(row.gaps) > 1 for row in rows):
-        return None
-    broken = [p for row in rows for p in row.broken]
-    return min(len(broken) * min(broken), 1.0)
-
-
-def nearest(screened: Sequence[Distance]) -> dict[str, tuple[float, str]]:
-    """Returns the three settings to be confirmed, the nearest first.
-
-    Those nearest to the paper by the root mean square of the distances of SGD, IS, HR and SGLD
-    under the nearer reading of its noise; of those whose runs are complete, Table 1's apart.
-
-    Returns:
-        By the setting's name that number, and the row of SGLD that is the nearer.
-    """
-    found = {}
-    for setting in SETTINGS:
-        rows = {one.row: one for one in screened if one.setting == setting}
-        if setting != "Table 1's" and _are_complete(rows.values()):
-            roots = {row: one.root for row, one in rows.items() if one.root is not None}
-            sgld = min(("sgld", "sgld-linear"), key=roots.__getitem__)
-            found[setting] = (mean(roots[row] ** 2 for row in _rows(sgld)) ** 0.5, sgld)
-    order = sorted(found, key=lambda setting: found[setting][0])
-    return {setting: found[setting] for setting in order[:3]}
-
-
-def _rows(sgld: str) -> tuple[str, ...]:
-    """Table 1's as the paper has them, SGLD under one reading of its noise."""
-    return ("sgd", "is", sgld, "hr")
-
-
-def _are_complete(rows: Iterable[Distance]) -> bool:
-    return all(row.is_complete and row.gaps for row in rows)
-
-
-def changed(found: Sequence[Distance]) -> list[Distance]:
-    """Returns the rows whose runs are not Table 1's own."""
-    own = set(TABLE1.cases().values())
-    cases = {name: comparison.cases() for name, comparison in PROTOCOL.panels.items()}
-    return [one for one in found if cases[one.setting][one.row] not in own]
 
 
 def run(records: Sequence[Record]) -> dict[str, bool]:
@@ -154,42 +56,41 @@ class Section(NamedTuple):
     cells: Sequence[Sequence[str]]
 
 
-NOTES = (
-    "A setting's rows that it runs no otherwise than Table 1 stand with Table 1's. gap: ours less "
-    "the paper's, mean over Table 1's five columns, and the 95 % interval of that mean over seeds; "
-    "distance: root mean square over the columns of our mean curve's.",
-    "the paper's row: whether it could be one more run of ours, by prediction intervals, its "
-    "columns one test: p is the least of their one-sided p-values times how many they are, below "
-    f"{ALPHA} the row contradicts. Few seeds, or seeds far apart, make the intervals wide, so that "
-    "five seeds which it does not contradict confirm nothing.",
-)
-"""What the tables' columns mean."""
-
-
-def drawn_anew(
-    records: Sequence[Record], timings: Callable[[Run], Mapping[str, Any] | None]
-) -> list[Record]:
-    """Returns the records with the accuracy on test images drawn at each evaluation, R10.
+class Told(NamedTuple):
+    """What is told of the readings.
 
     Args:
-        records: Any of training; those made before that was recorded are left out.
-        timings: Takes a run to what is recorded beside it.
+        conclusion: In a sentence; empty until a setting has all of its fresh seeds.
+        sections: The screen, the confirmation, and the readings on Figures 5 to 8.
     """
-    return [
-        replace(record, result={**record.result, "curve": {**curve, "accuracy": measured}})
-        for record in records
-        if (measured := (timings(record.run) or {}).get("held_out", {}).get("per_evaluation"))
-        and (curve := record.result["curve"])
-    ]
+
+    conclusion: str
+    sections: Sequence[Section]
 
 
-def sections(
+NOTES = (
+    "A setting's rows that it runs no otherwise than Table 1 stand with Table 1's. accuracy: at "
+    "updates 100, 200, 300, 400 and 500, on Figures 5 to 8 at the last; gap: ours less the "
+    "paper's, mean over those five, and the 95 % interval of that mean over seeds; distance: root "
+    "mean square over the five of our mean curve's.",
+    "the paper's row: whether it could be one more run of ours, by prediction intervals, its "
+    "columns one test: p is twice the least of their one-sided p-values times how many they are, "
+    f"below {2 * ALPHA} the row contradicts. Few seeds, or seeds far apart, make the intervals "
+    "wide, so that five seeds which it does not contradict confirm nothing.",
+    "When the rules were set: that the nearest three are confirmed, before the screen; that the "
+    "four rows are one test, after its first runs and before seeds 5 to 24; that the confirmed "
+    "are judged under R10's other reading too, after the first two of them had been.",
+)
+"""What the tables' columns mean, and when it was settled."""
+
+
+def told(
     records: Sequence[Record],
     protocol: Panels,
     subspace: str | bool = "auto",
     anew: Sequence[Record] = (),
-) -> list[Section]:
-    """Returns what is told: the screen, the confirmation, and the readings on Figures 5 to 8.
+) -> Told:
+    """Returns what is told.
 
     Args:
         records: Any records of training.
@@ -202,19 +103,20 @@ def sections(
     other = distances(anew, protocol, FRESH, subspace)
     every = distances(records, protocol, (*EARLIER, *FRESH), subspace)
     near = nearest(screened)
+    confirmed = [_Confirmed.of(name, sgld, fresh, other) for name, (_, sgld) in near.items()]
     of_figures = [one for one in changed(every) if one.setting not in SETTINGS and one.ends]
-    return [
+    sections = [
         Section(
             "Screened with seeds 0 to 4",
             _screen(screened, near),
             HEADER,
-            _cells(_told(screened, SETTINGS)),
+            _cells(_shown(screened, SETTINGS)),
         ),
         Section(
             "Confirmed with seeds 5 to 24",
-            [_confirmation(fresh, other, name, sgld) for name, (_, sgld) in near.items()],
+            [one.words for one in confirmed],
             HEADER,
-            _cells(_told(fresh, ["Table 1's", *near])),
+            _cells(_shown(fresh, ["Table 1's", *near])),
         ),
         Section(
             "On Figures 5 to 8, with the seeds of both",
@@ -223,13 +125,72 @@ def sections(
             [cells[:4] for cells in _cells(of_figures)],
         ),
     ]
+    return Told(_conclusion([one for one in confirmed if one.together is not None]), sections)
+
+
+class _Confirmed(NamedTuple):
+    """What fresh seeds say of a setting that the screen chose: p-values, None if not all are run.
+
+    Args:
+        setting: The setting's name.
+        sgld: SGLD's row that was the nearer in the screen.
+        alone: Of the rows that would contradict it each by itself.
+        together: Of the paper's four rows as one test.
+        anew: The same with test images drawn at each evaluation, R10.
+    """
+
+    setting: str
+    sgld: str
+    alone: Mapping[str, float]
+    together: float | None
+    anew: float | None
+
+    @classmethod
+    def of(
+        cls, setting: str, sgld: str, fresh: Sequence[Distance], anew: Sequence[Distance]
+    ) -> "_Confirmed":
+        rows, others = (
+            [one for one in found if one.setting == setting and one.row in (*TABLE1_ROWS, sgld)]
+            for found in (fresh, anew)
+        )
+        alone = {one.row: p for one in rows if (p := p_value([one])) is not None and _breaks(p)}
+        return cls(setting, sgld, alone, p_value(rows), p_value(others))
+
+    @property
+    def by(self) -> str:
+        """The rows that contradict it, in words."""
+        return ", ".join(NAMES[row] for row in self.alone) or "all rows as one test"
+
+    @property
+    def words(self) -> str:
+        """All of it, a sentence each."""
+        named = f'"{self.setting}", SGLD\'s row {self.sgld}'
+        if self.together is None:
+            return f"{named}: not all run."
+        each = ", ".join(f"{row} (p = {p:.2g})" for row, p in self.alone.items()) or "none"
+        said = f"{named}: rows that contradict it each by itself: {each}. The paper's four rows as "
+        said += f"one test: {_verdict(self.together)}. With test images drawn at each evaluation "
+        elsewhere = "on the report's page"
+        return f"{said}(R10): {elsewhere if self.anew is None else _verdict(self.anew)}."
+
+
+def _conclusion(confirmed: Sequence[_Confirmed]) -> str:
+    if not confirmed:
+        return ""
+    whole = [one.setting for one in confirmed if not one.alone and not _breaks(one.together or 0.0)]
+    said = f"Of the text's other readings, {len(SETTINGS) - 1} settings, "
+    if whole:
+        named = ", ".join(f'"{setting}"' for setting in whole)
+        return f"{said}these are contradicted by no row of Table 1 under fresh seeds: {named}."
+    rows = "; ".join(f'"{one.setting}" by {one.by}' for one in confirmed)
+    return f"{said}none explains all rows of Table 1. Fresh seeds contradict the nearest: {rows}."
 
 
 def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]]) -> list[str]:
     complete = [
         setting
         for setting in SETTINGS
-        if _are_complete([one for one in screened if one.setting == setting])
+        if are_complete([one for one in screened if one.setting == setting])
     ]
     lines = [f"All rows are run of {len(complete)} of {len(SETTINGS)} settings."]
     if near:
@@ -241,56 +202,40 @@ def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]])
     return lines
 
 
-def _confirmation(
-    fresh: Sequence[Distance], anew: Sequence[Distance], setting: str, sgld: str
-) -> str:
-    named = f'"{setting}", SGLD\'s row {sgld}'
-    rows, others = (
-        [one for one in found if one.setting == setting and one.row in _rows(sgld)]
-        for found in (fresh, anew)
-    )
-    together, under_r10 = p_value(rows), p_value(others)
-    if together is None:
-        return f"{named}: not all run."
-    alone = {one.row: p for one in rows if (p := p_value([one])) is not None and p < ALPHA}
-    each = ", ".join(f"{row} (p = {p:.2g})" for row, p in alone.items()) or "none"
-    said = f"{named}: {_verdict(together)} by the paper's four rows as one test; rows that would "
-    said += f"contradict it each by itself: {each}."
-    if under_r10 is not None:
-        said += f" With test images drawn at each evaluation (R10): {_verdict(under_r10)}."
-    return said
+def _breaks(p: float) -> bool:
+    return p < 2 * ALPHA
 
 
 def _verdict(p: float) -> str:
-    return ("contradicted" if p < ALPHA else "not contradicted") + f" (p = {p:.2g})"
+    return ("contradicted" if _breaks(p) else "not contradicted") + f" (p = {p:.2g})"
 
 
-def _told(found: Sequence[Distance], settings: Collection[str]) -> list[Distance]:
+def _shown(found: Sequence[Distance], settings: Collection[str]) -> list[Distance]:
     """Table 1's rows, and those recorded that other settings run otherwise."""
     own = [one for one in found if one.setting == "Table 1's"]
     return own + [one for one in changed(found) if one.setting in settings and one.ends]
 
 
-HEADER = ["setting", "row", "runs", "end", "gap to the paper", "distance", "the paper's row"]
+HEADER = ["setting", "row", "runs", "accuracy", "gap to the paper", "distance", "the paper's row"]
 
 
 def _cells(found: Sequence[Distance]) -> list[list[str]]:
     cells = []
     for one in found:
         end, (low, high) = centre(one.ends), _interval(one)
+        shown = one.means or ([] if end is None else [end])
         gap = f"{centre(one.gaps):+.3f}" if one.gaps else "-"
         gap += "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
         p = p_value([one])
-        said = "-" if p is None else "contradicts" if p < ALPHA else "could be one more"
         cells.append(
             [
                 one.setting,
                 one.row,
                 str(len(one.ends)) if one.ends else "not run",
-                "-" if end is None else f"{end:.3f}",
+                " ".join(f"{value:.3f}" for value in shown) or "-",
                 gap,
                 "-" if one.root is None else f"{one.root:.3f}",
-                said,
+                "-" if p is None else "contradicts" if _breaks(p) else "could be one more",
             ]
         )
     return cells
@@ -335,7 +280,7 @@ def render(
     del seeds, figures  # there is no figure
     parts = [
         part
-        for one in sections(records, protocol, subspace)
+        for one in told(records, protocol, subspace).sections
         for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
     ]
     notes = [

@@ -2,8 +2,7 @@
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -19,10 +18,9 @@ from reproduce.claims.claim import Finding
 from reproduce.claims.measures import END
 from reproduce.claims.parts import ALPHA, Part
 from reproduce.claims.tables import ROUNDING
-from reproduce.experiments import readings, table2
-from reproduce.experiments.base import RECORDS
+from reproduce.experiments import base, reading_distances, readings, table2
 from reproduce.protocols import TABLE1
-from reproduce.records import Archive, Record, Run
+from reproduce.records import Archive, Record
 from reproduce.report import view
 from reproduce.summary import TITLES, by_case, environment, spread, summarise
 
@@ -43,11 +41,16 @@ def render(
         The conclusion in plain words, the names of the stores that decided, and the files written.
     """
     findings = judge(stores)
-    records = [one for store in stores.values() for one in store.scan(RECORDS)]
-    is_run = readings.run(records)
+    records = {name: store.scan(base.RECORDS) for name, store in stores.items()}
+    read = _first(stores, lambda name: any(readings.run(records[name]).values()))
+    trained = _first(stores, lambda name: bool(base.recorded(records[name], TABLE1)))
+    timed = _first(stores, lambda name: table2.has_records(stores[name], table2.PROTOCOL))
+    is_run = readings.run(records[read])
     unrun = [setting for setting, recorded in is_run.items() if not recorded]
     shown = view.topics(findings, is_run.keys() - set(unrun))
-    said = view.conclusion(shown)
+    anew = reading_distances.drawn_anew(records[read], stores[read].timings)
+    told = readings.told(records[read], readings.PROTOCOL, anew=anew)
+    said = [*view.conclusion(shown), *filter(None, [told.conclusion])]
     context = {
         "conclusion": said,
         "topics": shown,
@@ -59,17 +62,16 @@ def render(
         "rounding": ROUNDING,
         "end": END,
         "measured": END // TABLE1.training.evaluate_every,
-        "readings": readings.sections(
-            records,
-            readings.PROTOCOL,
-            anew=readings.drawn_anew(records, partial(_timings, stores)),
-        ),
+        "readings": told.sections,
         "readings_notes": readings.NOTES,
         "unrun": unrun,
-        "costs": _costs(stores, records),
-        "elsewhere": _elsewhere(stores, records),
-        "machines": sorted({environment(record) for record in records}),
-        "seeds": sorted({record.run.seed for record in records}),
+        "readings_from": read,
+        "costs": _costs(stores[timed], records[trained]),
+        "timed_from": timed,
+        "elsewhere": _elsewhere(stores[trained], records[trained]),
+        "table1_from": trained,
+        "machines": sorted({environment(one) for found in records.values() for one in found}),
+        "seeds": sorted({one.run.seed for found in records.values() for one in found}),
         "pictures": _pictures(shown, figures),
         "folder": Path(os.path.relpath(figures, output)).as_posix(),
     }
@@ -103,7 +105,12 @@ def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
     }
 
 
-def _costs(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[list[str]]:
+def _first(stores: Mapping[str, Archive], has: Callable[[str], bool]) -> str:
+    """Returns the name of the first store that has something, of the last if none has."""
+    return next(filter(has, stores), list(stores)[-1])
+
+
+def _costs(timed: Archive, records: Sequence[Record]) -> list[list[str]]:
     """What a row of Table 1 costs: accuracy against seconds, per weight update and of all."""
     updates = TABLE1.training.updates
     ends = {row.name: row.at(updates) for row in summarise(records, TABLE1, None)}
@@ -114,20 +121,12 @@ def _costs(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[lis
             f"{row.seconds:.4f}",
             f"{updates * row.seconds:.1f}",
         ]
-        for row in _timed(stores)
+        for row in table2.rows(timed, table2.PROTOCOL)
         if row.seconds is not None and ends.get(row.method)
     ]
 
 
-def _timed(stores: Mapping[str, Archive]) -> list[table2.TimedRow]:
-    for store in stores.values():
-        rows = table2.rows(store, table2.PROTOCOL)
-        if any(row.seconds for row in rows):
-            return rows
-    return []
-
-
-def _elsewhere(stores: Mapping[str, Archive], records: Sequence[Record]) -> list[list[str]]:
+def _elsewhere(store: Archive, records: Sequence[Record]) -> list[list[str]]:
     """Each row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
     runs_of, lines = by_case(records), []
     for row, case in TABLE1.cases().items():
@@ -135,15 +134,12 @@ def _elsewhere(stores: Mapping[str, Archive], records: Sequence[Record]) -> list
             held_out
             for record in runs_of(case).values()
             if record.result["diverged_at"] is None
-            if (held_out := _timings(stores, record.run).get("held_out"))
+            if (held_out := (store.timings(record.run) or {}).get("held_out"))
         ]
         kinds = ("all", "per_evaluation")
-        lines.append([NAMES[row], *(_mean([one[kind][-1] for one in found]) for kind in kinds)])
+        ends = (_mean([one[kind][-1] for one in found]) for kind in kinds)
+        lines.append([NAMES[row], str(len(found)), *ends])
     return lines
-
-
-def _timings(stores: Mapping[str, Archive], run: Run) -> Mapping[str, Any]:
-    return next((timed for store in stores.values() if (timed := store.timings(run))), {})
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from reproduce.claims import TOPICS, Topic
-from reproduce.claims.claim import FAILS, MISSING, VERDICTS, Finding
+from reproduce.claims.claim import FAILS, HOLDS, MISSING, UNCONTRADICTED, VERDICTS, Finding
 from reproduce.claims.parts import AnyPart, Fact, Part, Prediction
 
 PENDING = "pending"
@@ -133,10 +133,26 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
             "were looked at while rules were made, is provisional, and in parentheses below "
             f"({_listed(so_far, VERDICTS)})."
         )
+    said += _by_topics(shown)
     own = [claim.finding.claim.statement for claim in claims if claim.finding.paper is False]
     if own:
         said.append("The paper's own numbers break its sentence here: " + "; ".join(own) + ".")
     return said
+
+
+def _by_topics(shown: Sequence[TopicView]) -> list[str]:
+    """Which topics the settled verdicts bear out: as a whole, in part, in nothing."""
+    groups: dict[str, list[str]] = {"Throughout": [], "In part": [], "In nothing": []}
+    for topic in shown:
+        settled = [claim.verdict for claim in topic.claims if claim.verdict != PENDING]
+        kept = sum(verdict in (HOLDS, UNCONTRADICTED) for verdict in settled)
+        if settled:
+            part = "In part" if kept < len(settled) else "Throughout"
+            own = f"{topic.topic.title} ({kept} of {len(settled)})"
+            groups[part if kept else "In nothing"].append(own)
+    told = [f"{name}: {'; '.join(titles)}." for name, titles in groups.items() if titles]
+    what = "Borne out, which is to hold or not to be contradicted."
+    return [" ".join([what, *told])] if told else []
 
 
 def _listed(counts: Counter[str], verdicts: Sequence[str]) -> str:

@@ -355,7 +355,8 @@ def test_papers_own_numbers_go_through_the_rule_first() -> None:
     )
     assert {key for key, kept in verdicts.items() if kept} == {
         "slower.is.sgld", "slower.is.sgld-linear", "slower.hr.sgld", "slower.hr.sgld-linear",
-        "start.is", "par.sgld", "par.sgld-linear",
+        "start.is", "par.sgld", "par.sgld-linear", "scoping.low.sgld", "scoping.low.sgld-linear",
+        "outperform.is", "outperform.sgld", "outperform.hr", "outperform.sgld-linear",
         "table2.thousand", "table2.is", "table2.sgld", "table2.hr", "table2.half",
     }  # fmt: skip
 
