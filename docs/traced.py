@@ -158,8 +158,8 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "50 to 94 steps": Source(ESTIMATORS, lambda r: span(errors(r, PRINTED, "1000"))),
     },
     "docs/speed.md": {
-        "gradients take 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
-        "3.1 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
+        "gradients take 4.7": Source(ESTIMATORS, costs(1, DEFAULT)),
+        "4.3 with two": Source(ESTIMATORS, costs(2, DEFAULT)),
         "0.0418 s by SGLD, 0.0275 s by importance sampling and 0.0325 s": Source(
             RACE, lambda r: raced(r, "lerh_tf", column="median s")
         ),
@@ -232,7 +232,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "to 0.17 to 0.22 of": Source(
             ESTIMATORS, lambda r: span(errors(r, AVERAGING, "3600", "1.5"))
         ),
-        "cost 4.1 of SGD's updates, 100 gradients 7.7 and 1000 losses 53.2; with 2 threads": Source(
+        "cost 4.7 of SGD's updates, 100 gradients 9.6 and 1000 losses 51.4; with 2 threads": Source(
             ESTIMATORS,
             lambda r: [
                 *costs(1, DEFAULT)(r),
@@ -243,7 +243,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
                 2,
             ],
         ),
-        "3.1, 4.8 and 28.1": Source(ESTIMATORS, costs(2, DEFAULT, HUNDRED, LOSSES)),
+        "4.3, 6.6 and 25.0": Source(ESTIMATORS, costs(2, DEFAULT, HUNDRED, LOSSES)),
         "leave 0.90 of": Source(ESTIMATORS, lambda r: with_noise(r, GRADIENTS, PAIRS)),
         "0.84 of": Source(ESTIMATORS, lambda r: with_noise(r, AVERAGING, PAIRS)),
         "points 0.83 of": Source(ESTIMATORS, lambda r: with_noise(r, GRADIENTS, SOBOL)),
@@ -260,12 +260,12 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "that 5 seeds": Source(ESTIMATORS, seeds),
     },
     "docs/choosing.md": {
-        "cost 4.1 of": Source(ESTIMATORS, costs(1, DEFAULT)),
+        "cost 4.7 of": Source(ESTIMATORS, costs(1, DEFAULT)),
         "that 5 seeds": Source(ESTIMATORS, seeds),
     },
     "docs/limits.md": {
-        "from 4.1": Source(ESTIMATORS, costs(1, DEFAULT)),
-        "to 53.2": Source(ESTIMATORS, costs(1, LOSSES)),
+        "from 4.7": Source(ESTIMATORS, costs(1, DEFAULT)),
+        "to 51.4": Source(ESTIMATORS, costs(1, LOSSES)),
         "end 0.46 to 0.53 of": Source(ESTIMATORS, chains_apart),
         "0.002 to 0.004 of": Source(ESTIMATORS, thousandths),
     },
