@@ -10,7 +10,7 @@ from benchmarks.estimators import accuracy, costs, landscapes, report
 from benchmarks.estimators.protocol import PROTOCOL, QUICK, Protocol
 from reproduce.cli.options import Making
 from reproduce.experiments import base
-from reproduce.making import CONSOLE, Data, make, mnist
+from reproduce.making import CONSOLE, DONE, Data, make, mnist
 from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Job
@@ -18,19 +18,22 @@ from reproduce.runner import Job
 _TIMED_THREADS = (1, 2)
 
 
-def compare(options: Making) -> int:
+def compare(options: Making, *, costs_only: bool = False) -> int:
     """Makes the missing measurements of the estimators, writes the report and prints it.
 
     Args:
         options: Those of `reproduce all`.
+        costs_only: Whether nothing but what an update costs is measured.
 
     Returns:
         The exit code.
     """
     chosen = QUICK if options.quick else PROTOCOL
     data = partial(mnist, options.folder)
-    planned = partial(jobs, chosen, options.chosen, data)
-    code = make(Plan(planned, options.threads, options.output, data), options.workers)
+    code = DONE
+    if not costs_only:
+        planned = partial(jobs, chosen, options.chosen, data)
+        code = make(Plan(planned, options.threads, options.output, data), options.workers)
     for count in _TIMED_THREADS:
         # A process of its own, as threads are set once, and alone: others would take its time.
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:

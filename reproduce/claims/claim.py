@@ -14,6 +14,9 @@ HOLDS, UNCONTRADICTED, FAILS = "holds", "not contradicted", "does not hold"
 OPEN, UNINFORMATIVE, MISSING = "undecided", "uninformative", "not measured yet"
 VERDICTS = (HOLDS, UNCONTRADICTED, FAILS, OPEN, UNINFORMATIVE, MISSING)
 
+BEYOND = "beyond the paper: "
+"""So begins a statement that is not the paper's."""
+
 Rule = Callable[[Evidence], Sequence[AnyPart]]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from reproduce.claims.claim import Claim
+from reproduce.claims.claim import BEYOND, Claim
 from reproduce.claims.evidence import Evidence
 from reproduce.claims.parts import Fact
 from reproduce.theory import claims as statements
@@ -59,7 +59,7 @@ _BIASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("chain_fresh_minibatches", "chain_fresh_order"),
     ),
     "minibatches.one": (
-        "beyond the paper: SGLD is unbiased with one minibatch per weight update too",
+        f"{BEYOND}SGLD is unbiased with one minibatch per weight update too",
         ("chain_one_minibatch",),
     ),
 }

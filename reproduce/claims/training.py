@@ -4,7 +4,7 @@ from statistics import mean
 
 from reproduce.claims.bounds import CONSTANT, DEGENERATE, LEVEL, NEAR, NOISY
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, NOISES, published, table1
-from reproduce.claims.claim import Claim, Contrast, Rule, about, all_of
+from reproduce.claims.claim import BEYOND, Claim, Contrast, Rule, about, all_of
 from reproduce.claims.evidence import TRIVIAL, Evidence, chance, shifted
 from reproduce.claims.measures import Curve, Measure, at, final, gain, over
 from reproduce.claims.parts import Part
@@ -188,7 +188,7 @@ CURSE = (
     _curse("noise", "it shows in the mean: IS's steps are mostly noise", _is_noisy, "R2 sum"),
     _curse(
         "unseen",
-        "beyond the paper: most of that noise lies where the minibatch sees nothing",
+        f"{BEYOND}most of that noise lies where the minibatch sees nothing",
         _is_mostly_unseen,
     ),
 )

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from reproduce import tables
-from reproduce.claims.cases import NAMES
 from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.claims.parts import ALPHA, Part
 from reproduce.experiments import base
@@ -88,7 +87,7 @@ def told(
     records: Sequence[Record],
     protocol: Panels,
     subspace: str | bool = "auto",
-    anew: Sequence[Record] = (),
+    anew: Sequence[Record] | None = None,
 ) -> Told:
     """Returns what is told.
 
@@ -96,11 +95,12 @@ def told(
         records: Any records of training.
         protocol: The settings.
         subspace: Which executions count.
-        anew: The same under R10's other reading, by which what is confirmed is judged too.
+        anew: The same under R10's other reading, by which what is confirmed is judged too; None
+            leaves that to the report.
     """
     screened = distances(records, protocol, EARLIER, subspace)
     fresh = distances(records, protocol, FRESH, subspace)
-    other = distances(anew, protocol, FRESH, subspace)
+    other = None if anew is None else distances(anew, protocol, FRESH, subspace)
     every = distances(records, protocol, (*EARLIER, *FRESH), subspace)
     near = nearest(screened)
     confirmed = [_Confirmed.of(name, sgld, fresh, other) for name, (_, sgld) in near.items()]
@@ -125,65 +125,65 @@ def told(
             [cells[:4] for cells in _cells(of_figures)],
         ),
     ]
-    return Told(_conclusion([one for one in confirmed if one.together is not None]), sections)
+    return Told(_conclusion(confirmed), sections)
 
 
 class _Confirmed(NamedTuple):
-    """What fresh seeds say of a setting that the screen chose: p-values, None if not all are run.
+    """What fresh seeds say of a setting that the screen chose.
 
     Args:
         setting: The setting's name.
         sgld: SGLD's row that was the nearer in the screen.
-        alone: Of the rows that would contradict it each by itself.
-        together: Of the paper's four rows as one test.
-        anew: The same with test images drawn at each evaluation, R10.
+        verdict: Of the paper's four rows as one test, empty if not all are run.
+        alone: The rows that would contradict it each by itself.
     """
 
     setting: str
     sgld: str
-    alone: Mapping[str, float]
-    together: float | None
-    anew: float | None
+    verdict: str
+    alone: str
 
     @classmethod
     def of(
-        cls, setting: str, sgld: str, fresh: Sequence[Distance], anew: Sequence[Distance]
+        cls, setting: str, sgld: str, fresh: Sequence[Distance], anew: Sequence[Distance] | None
     ) -> "_Confirmed":
-        rows, others = (
+        rows, under = (
             [one for one in found if one.setting == setting and one.row in (*TABLE1_ROWS, sgld)]
-            for found in (fresh, anew)
+            for found in (fresh, anew or ())
         )
-        alone = {one.row: p for one in rows if (p := p_value([one])) is not None and _breaks(p)}
-        return cls(setting, sgld, alone, p_value(rows), p_value(others))
-
-    @property
-    def by(self) -> str:
-        """The rows that contradict it, in words."""
-        return ", ".join(NAMES[row] for row in self.alone) or "all rows as one test"
+        together = p_value(rows)
+        if together is None:
+            return cls(setting, sgld, "", "")
+        other = "judged by the report" if anew is None else _verdict(p_value(under))
+        each = {one.row: p for one in rows if (p := p_value([one])) is not None and _breaks(p)}
+        return cls(
+            setting,
+            sgld,
+            f"{_verdict(together)}, with test images drawn at each evaluation (R10) {other}",
+            ", ".join(f"{row} (p = {p:.2g})" for row, p in each.items()) or "none",
+        )
 
     @property
     def words(self) -> str:
-        """All of it, a sentence each."""
+        """All of it."""
         named = f'"{self.setting}", SGLD\'s row {self.sgld}'
-        if self.together is None:
+        if not self.verdict:
             return f"{named}: not all run."
-        each = ", ".join(f"{row} (p = {p:.2g})" for row, p in self.alone.items()) or "none"
-        said = f"{named}: rows that contradict it each by itself: {each}. The paper's four rows as "
-        said += f"one test: {_verdict(self.together)}. With test images drawn at each evaluation "
-        elsewhere = "on the report's page"
-        return f"{said}(R10): {elsewhere if self.anew is None else _verdict(self.anew)}."
+        return (
+            f"{named}: the paper's four rows as one test: {self.verdict}. Rows that would "
+            f"contradict it each by itself: {self.alone}."
+        )
 
 
 def _conclusion(confirmed: Sequence[_Confirmed]) -> str:
-    if not confirmed:
+    judged = "; ".join(f'"{one.setting}" {one.verdict}' for one in confirmed if one.verdict)
+    if not judged:
         return ""
-    whole = [one.setting for one in confirmed if not one.alone and not _breaks(one.together or 0.0)]
-    said = f"Of the text's other readings, {len(SETTINGS) - 1} settings, "
-    if whole:
-        named = ", ".join(f'"{setting}"' for setting in whole)
-        return f"{said}these are contradicted by no row of Table 1 under fresh seeds: {named}."
-    rows = "; ".join(f'"{one.setting}" by {one.by}' for one in confirmed)
-    return f"{said}none explains all rows of Table 1. Fresh seeds contradict the nearest: {rows}."
+    return (
+        f"Of the text's other readings {len(SETTINGS) - 1} settings were screened with seeds 0 to "
+        "4. The nearest to Table 1 by seeds 5 to 24, the paper's four rows as one test: "
+        f"{judged}."
+    )
 
 
 def _screen(screened: Sequence[Distance], near: Mapping[str, tuple[float, str]]) -> list[str]:
@@ -206,7 +206,9 @@ def _breaks(p: float) -> bool:
     return p < 2 * ALPHA
 
 
-def _verdict(p: float) -> str:
+def _verdict(p: float | None) -> str:
+    if p is None:
+        return "not all recorded"
     return ("contradicted" if _breaks(p) else "not contradicted") + f" (p = {p:.2g})"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from reproduce.claims import TOPICS, Topic
-from reproduce.claims.claim import FAILS, HOLDS, MISSING, UNCONTRADICTED, VERDICTS, Finding
+from reproduce.claims.claim import BEYOND, FAILS, HOLDS, MISSING, UNCONTRADICTED, VERDICTS, Finding
 from reproduce.claims.parts import AnyPart, Fact, Part, Prediction
 
 PENDING = "pending"
@@ -141,18 +141,19 @@ def conclusion(shown: Sequence[TopicView]) -> list[str]:
 
 
 def _by_topics(shown: Sequence[TopicView]) -> list[str]:
-    """Which topics the settled verdicts bear out: as a whole, in part, in nothing."""
-    groups: dict[str, list[str]] = {"Throughout": [], "In part": [], "In nothing": []}
+    """Which topics the settled verdicts bear out, statements beyond the paper apart."""
+    groups: dict[str, list[str]] = {"all": [], "some": [], "none": []}
     for topic in shown:
-        settled = [claim.verdict for claim in topic.claims if claim.verdict != PENDING]
-        kept = sum(verdict in (HOLDS, UNCONTRADICTED) for verdict in settled)
-        if settled:
-            part = "In part" if kept < len(settled) else "Throughout"
-            own = f"{topic.topic.title} ({kept} of {len(settled)})"
-            groups[part if kept else "In nothing"].append(own)
-    told = [f"{name}: {'; '.join(titles)}." for name, titles in groups.items() if titles]
-    what = "Borne out, which is to hold or not to be contradicted."
-    return [" ".join([what, *told])] if told else []
+        claims = [claim for claim in topic.claims if claim.verdict != PENDING]
+        claims = [one for one in claims if not one.finding.claim.statement.startswith(BEYOND)]
+        counts = Counter(claim.verdict for claim in claims)
+        kept = counts[HOLDS] + counts[UNCONTRADICTED]
+        name = "all" if kept == len(claims) else "some" if kept else "none"
+        said = f"{kept} of {len(claims)}" if kept else _listed(counts, SHOWN)
+        if claims:
+            groups[name].append(f"{topic.topic.title} ({said})")
+    told = "; ".join(f"{name} on {', '.join(titles)}" for name, titles in groups.items() if titles)
+    return [f"Of the paper's statements hold, or are not contradicted, {told}."] if told else []
 
 
 def _listed(counts: Counter[str], verdicts: Sequence[str]) -> str:

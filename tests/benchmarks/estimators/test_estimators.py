@@ -1,8 +1,10 @@
 """The comparison of estimators from runs to report, at a tiny budget, and its references."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import pytest
 import tensorflow as tf
 from scipy.special import ndtr
 
-from benchmarks.estimators import accuracy, landscapes, other_noise, problem, report
+from benchmarks.estimators import accuracy, command, landscapes, other_noise, problem, report
 from benchmarks.estimators.protocol import (
     PROTOCOL,
     QUICK,
@@ -19,6 +21,8 @@ from benchmarks.estimators.protocol import (
     Protocol,
 )
 from lerh_tf import LossFunction, PhiloxNoise
+from reproduce.cli.options import Making
+from reproduce.parallel import Plan, Workers
 from reproduce.protocols import Panels
 from reproduce.records import Record, Store
 from reproduce.runner import Fate, run_missing
@@ -161,3 +165,38 @@ def test_other_noise_has_the_law_of_each_sample_alone() -> None:
     assert sorted(np.floor(64 * ndtr(net[:, 0]))) == list(range(64))
     first = PhiloxNoise(0, where, like)(tf.constant(0, tf.int64), 64)
     np.testing.assert_array_equal(drawn["common random numbers"][0], first[0])
+
+
+class Inline:
+    """An executor that calls at once, here."""
+
+    def __init__(self, *_: object) -> None:
+        """Takes what a pool takes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def submit(self, function: Callable[..., int], *arguments: object) -> SimpleNamespace:
+        found = function(*arguments)
+        return SimpleNamespace(result=lambda: found)
+
+
+@pytest.mark.parametrize(("costs_only", "plans"), [(False, 3), (True, 2)])
+def test_costs_are_measured_alone_on_demand(
+    costs_only: bool, plans: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Plan] = []
+    monkeypatch.setattr(command, "ProcessPoolExecutor", Inline)
+
+    def note(plan: Plan, workers: Workers) -> int:
+        made.append(plan)
+        return 0
+
+    monkeypatch.setattr(command, "make", note)
+    options = Making(quick=True, output=tmp_path)
+    assert command.compare(options, costs_only=costs_only) == 0
+    assert len(made) == plans
+    assert [plan.threads for plan in made[-2:]] == [1, 2]

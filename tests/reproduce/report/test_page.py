@@ -109,7 +109,10 @@ def test_markdown_embeds_the_figures_there_are_and_the_readings_not_run(written:
     assert "| R13 tanh" not in text
     assert re.search("^Not run yet: .*; R13 tanh; ", text, re.MULTILINE)
     assert "| SGD | 20 | 0.800 ± 0.000 | 0.790 ± 0.000 |" in text
-    assert "Borne out, which is to hold or not to be contradicted. " in text
+    assert (
+        "\nOf the paper's statements hold, or are not contradicted, all on Table 1 (1 of 1), "
+        "stability (1 of 1).\n"
+    ) in text
     assert "| SGD, - | 0.870 | 0.0020 | 1.0 |" in text
 
 
