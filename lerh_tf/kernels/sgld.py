@@ -212,9 +212,6 @@ class SGLD(Kernel):
             noise: source of standard normal noise.
             chain: where the Markov chain starts, one position per variable; empty for x.
             update: the raw count of weight updates so far, for schedules that run on.
-
-        Returns:
-            The J states and their weights, which sum to 1.
         """
         y = _difference(self._start(anchor, chain), anchor)
         dtypes = [y_v.dtype for y_v in y]
