@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reproduce import report, tables, verification
-from reproduce.experiments import illustration, table2, theory
+from reproduce.experiments import exact, illustration, table2, theory
 from reproduce.experiments.base import RECORDS, Experiment
 from reproduce.experiments.illustration import Illustration
 from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
-from reproduce.protocols import SUBSPACES
+from reproduce.protocols import SUBSPACES, Panels
 from reproduce.records import Archive, Store
 from reproduce.theory.protocol import QUICK_THEORY, THEORY, Theory
 from reproduce.tidy import Tables
@@ -71,6 +71,13 @@ def _trained(experiment: Experiment[Any], protocol: Any, subspace: str | bool) -
     )
 
 
+def _exact(protocol: Panels) -> Exhibit:
+    name = exact.FIGURE.NAME
+    return _trained(exact.FIGURE, protocol, "auto")._replace(
+        found=lambda one: _one(name, exact.is_run(one.records(RECORDS), protocol))
+    )
+
+
 def _illustrated(name: str, shown: Illustration) -> Exhibit:
     kind = shown.EXPERIMENT
     return Exhibit(
@@ -90,10 +97,11 @@ def _theory(protocol: Theory) -> Exhibit:
 
 
 def _table2(timing: table2.Timing) -> Exhibit:
+    name = table2.NAME
     return Exhibit(
-        table2.NAME,
-        lambda one: _one(table2.NAME, table2.has_records(one.store, timing)),
-        lambda one, output, _: table2.render(one.store, timing, output)[1],
+        name,
+        lambda one: _one(name, table2.has_records(one.records(name), timing)),
+        lambda one, output, _: table2.render(one.records(name), timing, output)[1],
     )
 
 
@@ -109,6 +117,7 @@ ITEMS = (
         for subspace in SUBSPACES
     ),
     *(_illustrated(name, shown) for name, shown in ILLUSTRATIONS.items()),
+    *map(_exact, (exact.FIGURE.PROTOCOL, exact.FIGURE.QUICK)),
     *map(_theory, (THEORY, QUICK_THEORY)),
     *map(_table2, (table2.PROTOCOL, table2.QUICK)),
 )

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from reproduce import parallel, runner, verification
 from reproduce.data import Mnist
-from reproduce.experiments import illustration, readings, table2, theory
-from reproduce.experiments.registry import ILLUSTRATIONS, TRAINING
+from reproduce.experiments import illustration, table2, theory
+from reproduce.experiments.registry import FURTHER, ILLUSTRATIONS, TRAINING
 from reproduce.parallel import JobsOf, Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Fate, Job
@@ -48,12 +48,14 @@ def reference_jobs(seeds: Sequence[int], execution: Mapping[str, Any]) -> list[J
     return everything(seeds, False, data, execution) + timed
 
 
-def reading_jobs(
+def further_jobs(
     seeds: Sequence[int], data: Data, execution: Mapping[str, Any], others: Sequence[Job]
 ) -> list[Job]:
-    """Returns the runs of the readings that are not among others."""
+    """Returns the runs beyond the paper, readings and accurate means, that are not among others."""
     keys = {job.run.key for job in others}
-    jobs = readings.jobs(readings.PROTOCOL, seeds, "auto", data, execution)
+    jobs = chain.from_iterable(
+        one.jobs(one.PROTOCOL, seeds, "auto", data, execution) for one in FURTHER
+    )
     return [job for job in jobs if job.run.key not in keys]
 
 
@@ -62,7 +64,7 @@ def verified_jobs(share: float, data: Data, execution: Mapping[str, Any]) -> lis
     records = verification.chosen(Tables(verification.REFERENCE), share)
     seeds = sorted({record.run.seed for record in records})
     jobs = everything(seeds, False, data, execution)
-    jobs += reading_jobs(seeds, data, execution, jobs)
+    jobs += further_jobs(seeds, data, execution, jobs)
     return [job for job in jobs if verification.counterpart(job.run, records)]
 
 

@@ -1,15 +1,14 @@
 """Records on disk: one file per (experiment, case, seed), whole or not at all.
 
 A record's key is the hash of everything that decides its numbers: experiment, case, seed, the
-resolved configuration and the numerics revision. What differs between equal runs (timings) lies
-in a folder beside, under the same name, so that records of equal runs are equal bytes.
+resolved configuration and the numerics revision. Equal runs differ in their timings alone.
 """
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,11 +83,13 @@ class Record:
         run: What was run.
         environment: Versions of what ran it.
         result: What came out, as JSON types.
+        timings: How long it took, and what else no second run repeats, likewise.
     """
 
     run: Run
     environment: Mapping[str, Any]
     result: Mapping[str, Any]
+    timings: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
         """Returns the record's file, checksum included."""
@@ -97,8 +98,13 @@ class Record:
             "key": self.run.key,
             "environment": dict(self.environment),
             "result": dict(self.result),
+            "timings": dict(self.timings),
         }
         return strict_json.dumps(body | {"checksum": _digest(body)})
+
+    def numbers(self) -> str:
+        """Returns what equal runs have in common: all but the timings, in one spelling."""
+        return replace(self, timings={}).text()
 
     @classmethod
     def parse(cls, content: bytes) -> "Record":
@@ -111,7 +117,8 @@ class Record:
             body = strict_json.loads(content)
             checksum = body.pop("checksum")
             identity = {name: body["run"][name] for name in Run.__dataclass_fields__}
-            record = cls(Run(**identity), body["environment"], body["result"])
+            timings = body.get("timings", {})  # older files have none
+            record = cls(Run(**identity), body["environment"], body["result"], timings)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedRecordError(f"not a whole record ({error})") from error
         if checksum != _digest(body):
@@ -127,12 +134,9 @@ class Archive(Protocol):
     def scan(self, experiment: str = "*", /) -> list[Record]:
         """Returns every whole record of an experiment, or of all, in the order of their places."""
 
-    def timings(self, run: Run, /) -> Mapping[str, Any] | None:
-        """Returns the timings of a run, or None if there are none."""
-
 
 class Store:
-    """A folder of records: `records/` and, under the same names, `timings/`.
+    """A folder whose `records/` has a file for each.
 
     Args:
         folder: Made when first written to.
@@ -147,10 +151,6 @@ class Store:
     def path(self, run: Run) -> Path:
         """Returns where the run's record lies."""
         return self.folder / "records" / place(run)
-
-    def timings_path(self, run: Run) -> Path:
-        """Returns where the run's timings lie."""
-        return self.folder / "timings" / place(run)
 
     @contextmanager
     def claim(self, run: Run) -> Iterator[bool]:
@@ -199,36 +199,27 @@ class Store:
 
     @contextmanager
     def reserved(self, run: Run) -> Iterator[None]:
-        """Holds the disk space of record and timings, so that a full disk shows before the run.
+        """Holds the disk space of the record, so that a full disk shows before the run.
 
         Raises:
             StorageError: There is no room, or no permission.
         """
-        with ExitStack() as held:
-            for path in (self.timings_path(run), self.path(run)):
-                temporary = _temporary(path)
-                storage.prepared(temporary.parent)
-                storage.fill(temporary, b"\0" * _RESERVED_BYTES)
-                held.callback(temporary.unlink, missing_ok=True)
+        temporary = _temporary(self.path(run))
+        storage.prepared(temporary.parent)
+        storage.fill(temporary, b"\0" * _RESERVED_BYTES)
+        try:
             yield
+        finally:
+            temporary.unlink(missing_ok=True)
 
-    def save(self, record: Record, timings: Mapping[str, Any]) -> None:
-        """Writes a record, and its timings before it: who sees a record finds both.
+    def save(self, record: Record) -> None:
+        """Writes a record.
 
         Raises:
             StorageError: The disk is full or not writable; what was there is as it was.
         """
-        path, sidecar = self.path(record.run), self.timings_path(record.run)
-        for target, text in ((sidecar, strict_json.dumps(dict(timings))), (path, record.text())):
-            storage.write(target, text.encode(), _temporary(target))
-
-    def timings(self, run: Run) -> Mapping[str, Any] | None:
-        """Returns the timings of a run, or None if there are none or the file is damaged."""
-        try:
-            timings = strict_json.loads(_read(self.timings_path(run)))
-        except (FileNotFoundError, ValueError):
-            return None
-        return timings if isinstance(timings, dict) else None
+        path = self.path(record.run)
+        storage.write(path, record.text().encode(), _temporary(path))
 
     def scan(self, experiment: str = "*") -> list[Record]:
         """Returns every whole record of an experiment, in the order of their paths; reads only.

@@ -146,6 +146,6 @@ def _make(job: Job, store: Store, environment: Mapping[str, Any], watcher: Watch
         watcher.ended(job, "failed")
         return Fate.FAILED
     span = {"started": started, "seconds": time.time() - started}
-    store.save(Record(job.run, environment, result), {**timings, **span})
+    store.save(Record(job.run, environment, result, {**timings, **span}))
     watcher.ended(job, str(result["status"]))
     return Fate.MADE

@@ -24,9 +24,6 @@ import pandas as pd
 from reproduce import storage
 from reproduce.records import Record, Run, place
 
-Entry = tuple[Record, Mapping[str, Any]]
-"""A record and its timings."""
-
 TABLES = ("runs", "curves", "diagnostics", "values", "timings")
 
 _MANIFEST = "manifest.csv"
@@ -55,47 +52,38 @@ class Tables:
 
     def scan(self, experiment: str = "*") -> list[Record]:
         """Returns every record of an experiment, or of all, in the order of a `Store`."""
-        records = (record for record, _ in self.entries)
-        return [one for one in records if experiment in ("*", one.run.experiment)]
-
-    def timings(self, run: Run) -> Mapping[str, Any] | None:
-        """Returns the timings of a run, or None if it is not there."""
-        return self._timings.get(run.key)
+        return [one for one in self._records if experiment in ("*", one.run.experiment)]
 
     @cached_property
-    def entries(self) -> list[Entry]:
-        """Every record with its timings; those of another numerics revision are left out."""
-        return _entries(_checked(self.folder)) if (self.folder / _MANIFEST).exists() else []
-
-    @cached_property
-    def _timings(self) -> dict[str, Mapping[str, Any]]:
-        return {record.run.key: timings for record, timings in self.entries}
+    def _records(self) -> list[Record]:
+        """Every record; those of another numerics revision are left out."""
+        return _records(_checked(self.folder)) if (self.folder / _MANIFEST).exists() else []
 
 
-def add(folder: Path, entries: Iterable[Entry]) -> None:
+def add(folder: Path, records: Iterable[Record]) -> None:
     """Writes tables of the records that are there and of these; arguments as `write`'s.
 
     A record takes the place of that of the same run.
     """
-    together = [*Tables(folder).entries, *entries]
-    write(folder, {record.run.key: (record, timings) for record, timings in together}.values())
+    together = [*Tables(folder).scan(), *records]
+    write(folder, {record.run.key: record for record in together}.values())
 
 
-def write(folder: Path, entries: Iterable[Entry]) -> None:
+def write(folder: Path, records: Iterable[Record]) -> None:
     """Writes tables of records, in place of those that are there.
 
     Args:
         folder: Made when missing.
-        entries: Records and their timings, each run once.
+        records: Each run once.
 
     Raises:
         ValueError: A record does not read back as it is; nothing was written.
         StorageError: The disk is full or not writable.
     """
-    ordered = sorted(entries, key=lambda entry: place(entry[0].run).parts)
+    ordered = sorted(records, key=lambda record: place(record.run).parts)
     frames = _frames(ordered)
-    for (record, timings), (back, times) in zip(ordered, _entries(frames), strict=True):
-        if (record.text(), dict(timings)) != (back.text(), dict(times)):
+    for record, back in zip(ordered, _records(frames), strict=True):
+        if record.text() != back.text():
             raise ValueError(f"{record.run.label} must fit the tables. Received: {record.result}")
     manifest = []
     for name, frame in frames.items():
@@ -104,9 +92,9 @@ def write(folder: Path, entries: Iterable[Entry]) -> None:
     _write(folder / _MANIFEST, pd.DataFrame(manifest))
 
 
-def _frames(entries: Sequence[Entry]) -> Frames:
+def _frames(records: Sequence[Record]) -> Frames:
     tables: dict[str, list[dict[str, str]]] = {name: [] for name in TABLES}
-    for record, timings in entries:
+    for record in records:
         run, result = {"run": record.run.key[:16]}, dict(record.result)
         curve, reported = result.pop("curve", {}), result.pop("diagnostics", {})
         # SGD's part of a run comes first and reports nothing.
@@ -117,7 +105,7 @@ def _frames(entries: Sequence[Entry]) -> Frames:
         tables["curves"] += [run | line for line in _lines(curve)]
         tables["diagnostics"] += [run | line for line in _lines(updates | reported)]
         tables["values"] += [run | _value(*number) for number in numbers if number[1]]
-        tables["timings"].append(run | _cells(timings.items()))
+        tables["timings"].append(run | _cells(record.timings.items()))
         tables["runs"].append(
             run
             | {"experiment": record.run.experiment, "case": record.run.case}
@@ -131,8 +119,8 @@ def _frames(entries: Sequence[Entry]) -> Frames:
     }
 
 
-def _entries(frames: Frames) -> list[Entry]:
-    entries: list[Entry] = []
+def _records(frames: Frames) -> list[Record]:
+    records: list[Record] = []
     values = _values(frames["values"])
     curves, diagnostics, timings = (
         dict(list(frames[name].groupby("run", sort=False)))
@@ -150,8 +138,8 @@ def _entries(frames: Frames) -> list[Entry]:
             result["diagnostics"] = _columns(diagnostics.get(key))
             result["diagnostics"].pop("update", None)
         timed = {name: value for name, (value,) in _columns(timings[key]).items()}
-        entries.append((Record(run, body["environment"], result), timed))
-    return entries
+        records.append(Record(run, body["environment"], result, timed))
+    return records
 
 
 def _numbers(name: str, value: Any, at: tuple[int, ...] = ()) -> Iterator[Number]:

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import keras
@@ -17,6 +16,7 @@ from reproduce.datasets import gathered
 from reproduce.protocols import Case, GradientDescent, Training
 from reproduce.runner import Outcome, Report
 from reproduce.sampling import held_out_subset, minibatches, minibatches_with_replacement
+from reproduce.timing import Turn
 
 
 def train(
@@ -74,7 +74,27 @@ def _fit(
         curve.break_off()
 
 
-class Curve(keras.callbacks.Callback):
+class Clock(keras.callbacks.Callback):
+    """Times the weight updates of a `fit`, each until its loss is known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+        self._started = 0.0
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Starts the clock of one weight update."""
+        self._started = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Stops it; an update that was not valid is raised, outside of what a `fit` takes."""
+        float(logs["loss"])
+        seconds = time.perf_counter() - self._started
+        methods.raise_failure(self.model.optimizer)
+        self.seconds.append(seconds)
+
+
+class Curve(Clock):
     """Measures held-out accuracy, training loss and diagnostics at the protocol's updates.
 
     The training loss is the mean over the minibatches since the previous measurement, each taken
@@ -97,25 +117,17 @@ class Curve(keras.callbacks.Callback):
         self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
         self._diagnostics: dict[str, list[float]] = {}
         self._elsewhere: dict[str, list[float]] = {"all": [], "per_evaluation": []}
-        self._seconds: list[float] = []
         self._diverged_at: int | None = None
-        self._started = 0.0
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Measures the initial weights."""
-        if not self._seconds:
+        if not self.seconds:
             self._measure(0, None)
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Starts the clock of one weight update."""
-        self._started = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Stops the clock and measures where the protocol asks for it."""
-        methods.raise_failure(self.model.optimizer)
-        loss = float(logs["loss"])
-        self._seconds.append(time.perf_counter() - self._started)
-        update = len(self._seconds)
+        super().on_train_batch_end(batch, logs)
+        loss, update = float(logs["loss"]), len(self.seconds)
         if not math.isfinite(loss):
             self._diverge(update)
         elif update in self._points:
@@ -130,7 +142,7 @@ class Curve(keras.callbacks.Callback):
 
     def break_off(self) -> None:
         """Ends a run in whose coming update the optimizer found nothing finite."""
-        self._diverged_at = len(self._seconds) + 1
+        self._diverged_at = len(self.seconds) + 1
 
     def result(self) -> dict[str, Any]:
         """Returns what the record keeps; `diverged_at` is None for a run that went through.
@@ -151,15 +163,14 @@ class Curve(keras.callbacks.Callback):
 
         SGD's updates before the method's own are not timed. Beside them, `held_out` is the
         accuracy on all test images, and on as many as the protocol's drawn at each evaluation
-        (R10): results, but newer than the first records, whose bytes they leave as they are.
+        (R10): results, but newer than the first records, whose numbers they leave as they are.
         """
-        own = self._seconds[self._setup.sgd_updates :]
-        first, later = own[:1], own[1:]
+        own = Turn(self.seconds[self._setup.sgd_updates :])
         return {
-            "updates": len(own),
-            "first_update_seconds": first[0] if first else None,
-            "median_update_seconds": median(later) if later else None,
-            "total_update_seconds": sum(own),
+            "updates": len(own.seconds),
+            "first_update_seconds": own.first if own.seconds else None,
+            "median_update_seconds": own.median if len(own.seconds) > 1 else None,
+            "total_update_seconds": sum(own.seconds),
             "held_out": self._elsewhere,
         }
 

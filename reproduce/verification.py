@@ -10,7 +10,7 @@ from reproduce import tables
 from reproduce.experiments import table2
 from reproduce.records import Archive, Record, Run, Store
 from reproduce.runner import Job
-from reproduce.tidy import Entry, Tables
+from reproduce.tidy import Tables
 
 REFERENCE = Path(__file__).with_name("reference")
 """Folder of the reference run's tables."""
@@ -58,20 +58,20 @@ def chosen(reference: Tables, share: float) -> list[Record]:
         reference: The reference run.
         share: From 0 to 1, of all that takes the recorded seconds.
     """
-    entries = [one for one in reference.entries if one[0].run.experiment != table2.NAME]
-    left = share * math.fsum(timings["seconds"] for _, timings in entries)
+    records = [one for one in reference.scan() if one.run.experiment != table2.NAME]
+    left = share * math.fsum(record.timings["seconds"] for record in records)
     taken = []
-    for record, timings in sorted(entries, key=lambda one: one[0].run.key):
-        if timings["seconds"] <= left:
+    for record in sorted(records, key=lambda record: record.run.key):
+        if record.timings["seconds"] <= left:
             taken.append(record)
-            left -= timings["seconds"]
+            left -= record.timings["seconds"]
     return taken
 
 
 def compare(ours: Record, reference: Archive) -> Recomputed:
     """Returns how a recomputed record stands to the reference.
 
-    With equal machine, versions and threads the bytes must be equal. Otherwise numbers must be
+    With equal machine, versions and threads all but the timings must be equal. Otherwise numbers must be
     within the bounds above, and everything else equal.
 
     Args:
@@ -81,10 +81,10 @@ def compare(ours: Record, reference: Archive) -> Recomputed:
     theirs = counterpart(ours.run, reference.scan(ours.run.experiment))
     if theirs is None:
         return Recomputed(ours.run.label, MISSING)
-    if ours.text() == theirs.text():
+    if ours.numbers() == theirs.numbers():
         return Recomputed(ours.run.label, IDENTICAL)
     if ours.run == theirs.run and ours.environment == theirs.environment:
-        return Recomputed(ours.run.label, DIFFERS, "not the same bytes with equal versions")
+        return Recomputed(ours.run.label, DIFFERS, "not the same numbers with equal versions")
     found = _differences(ours.result, theirs.result, "")
     worst = max(found, key=lambda one: one.excess, default=None)
     if worst is None:
@@ -111,7 +111,7 @@ def markdown(compared: Sequence[Recomputed]) -> str:
     table = tables.grid(["run", "against the reference", "largest difference"], cells)
     bad = sum(not one.is_good for one in compared)
     notes = [
-        "identical: machine, versions and threads are the reference's, and so are all bytes.",
+        "identical: machine, versions and threads are the reference's, and so is every number.",
         f"{WITHIN}: they are not, and accuracies and losses are within {ACCURACY} of the "
         f"reference's, diagnostics within {RELATIVE['diagnostics']:.0%}, all else within a "
         f"relative {OTHERWISE:g} or an absolute {ABSOLUTE:g}.",
@@ -120,8 +120,8 @@ def markdown(compared: Sequence[Recomputed]) -> str:
     return tables.page("Recomputed runs against the reference", table, notes=notes)
 
 
-def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Entry], list[Job]]:
-    """Returns the records of the jobs with their timings, and the jobs without a record."""
+def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Record], list[Job]]:
+    """Returns the records of the jobs, and the jobs without a record."""
     found, missing = [], []
     for job in jobs:
         with source.claim(job.run) as claimed:
@@ -129,7 +129,7 @@ def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Entry], list[Job]]
         if record is None:
             missing.append(job)
         else:
-            found.append((record, source.timings(job.run) or {}))
+            found.append(record)
     return found, missing
 
 

@@ -1,9 +1,8 @@
 """What a weight update costs by every way that a user would take, in turns with SGD's."""
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from statistics import median
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -22,6 +21,7 @@ from reproduce.protocols import (
 )
 from reproduce.records import Run
 from reproduce.runner import Job, Outcome, Report
+from reproduce.timing import Turn
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -55,15 +55,17 @@ def measure(turns: int, data: Callable[[], "Mnist"], report: Report) -> Outcome:
     """Trains a network by each method, a turn of updates each, after one turn that compiles.
 
     Returns:
-        A result without numbers, and the median seconds of an update by method.
+        A result without numbers, and the seconds of an update by method, the mean over turns.
     """
+    from reproduce.training import Clock
+
     batches = problem.batches(data(), _SEED, 0, _UPDATES)
     x, y = (tf.concat(part, 0) for part in zip(*batches, strict=True))
     trained = {name: _model(method) for name, method in METHODS.items()}
     seconds: dict[str, list[float]] = {name: [] for name in METHODS}
     for turn in range(turns + 1):
         for name, model in trained.items():
-            clock = _Clock()
+            clock = Clock()
             model.fit(
                 x,
                 y,
@@ -72,10 +74,11 @@ def measure(turns: int, data: Callable[[], "Mnist"], report: Report) -> Outcome:
                 verbose=0,
                 callbacks=[clock],
             )
-            seconds[name] += clock.seconds if turn else []
+            if turn:
+                seconds[name].append(Turn(clock.seconds).median)
         report(turn + 1)
     return {"status": "completed"}, {
-        "updates": {name: median(values) for name, values in seconds.items()}
+        "updates": {name: mean(values) for name, values in seconds.items()}
     }
 
 
@@ -86,20 +89,3 @@ def _model(method: Method) -> keras.Model:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(methods.optimizer(method, _SEED), loss, jit_compile=False)
     return model
-
-
-class _Clock(keras.callbacks.Callback):
-    """Times the updates of a `fit`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-        self._started = 0.0
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Starts the clock."""
-        self._started = time.perf_counter()
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Stops it."""
-        self.seconds.append(time.perf_counter() - self._started)

@@ -38,7 +38,7 @@ def render(
     """
     suffix = "" if protocol is PROTOCOL else "-quick"
     measured = measured_errors(store, protocol)
-    frame = error_frame(store, protocol, measured)
+    frame = error_frame(protocol, measured)
     parts = [
         "# Estimators of the mean",
         *([] if protocol is PROTOCOL else ["**A budget for a first look.**"]),
@@ -70,13 +70,10 @@ def measured_errors(store: Store, protocol: Protocol) -> dict[tuple[int, float],
     return dict(sorted(found.items()))
 
 
-def error_frame(
-    store: Store, protocol: Protocol, measured: Mapping[tuple[int, float], Record]
-) -> pd.DataFrame:
+def error_frame(protocol: Protocol, measured: Mapping[tuple[int, float], Record]) -> pd.DataFrame:
     """Returns a line per estimator and place: root mean square of the relative errors, seconds."""
     lines = []
     for (updates, tau), record in measured.items():
-        timings = store.timings(record.run) or {}
         for each in protocol.accuracy.estimators:
             label, errors = each.label, record.result["errors"][each.label]
             lines.append(
@@ -88,7 +85,7 @@ def error_frame(
                     "tau": tau,
                     "error": float(np.sqrt(np.mean(np.square(errors)))),
                     "median_error": median(errors),
-                    "seconds": timings.get("estimates", {}).get(label),
+                    "seconds": record.timings.get("estimates", {}).get(label),
                 }
             )
     return pd.DataFrame(lines)
@@ -206,10 +203,9 @@ def _bias_cell(found: Mapping[str, float]) -> str:
 
 def _costs(store: Store, protocol: Protocol) -> str:
     by_threads = {
-        record.run.configuration["execution"]["threads"]: timings["updates"]
+        record.run.configuration["execution"]["threads"]: record.timings["updates"]
         for record in store.scan(costs.NAME)
-        if record.run.configuration["turns"] == protocol.turns
-        and "updates" in (timings := store.timings(record.run) or {})
+        if record.run.configuration["turns"] == protocol.turns and "updates" in record.timings
     }
     if not by_threads:
         return ""
@@ -233,8 +229,8 @@ def _costs(store: Store, protocol: Protocol) -> str:
         [
             "## Cost of a weight update",
             table.to_markdown(index=False, disable_numparse=True),
-            f"Medians of {protocol.turns} turns, Keras's train step included, all of them in turns "
-            "in one process per number of threads.",
+            f"Means over {protocol.turns} turns of the median over the updates of one, Keras's "
+            "train step included, all of them in turns in one process per number of threads.",
         ]
     )
 

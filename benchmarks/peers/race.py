@@ -1,4 +1,4 @@
-"""Systems side by side: each in its own process, two updates of each in turn, one of them timed."""
+"""Systems side by side: each in its own process, which take turns of two updates."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,12 @@ from benchmarks.peers.problem import Problem
 from benchmarks.peers.processes import Worker
 from benchmarks.peers.systems import SYSTEMS
 from benchmarks.peers.work import Work
+from reproduce.timing import Turn
 
 _WARM_UP = 2
+
+UPDATES = 2
+"""Weight updates in a turn."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +84,10 @@ class _Runner:
         self._peak = 0
 
     def go(self, *, timed: bool) -> None:
-        self.worker.ask("update")
-        answer = self.worker.ask("update")
-        self._peak = answer["bytes"]
+        answers = [self.worker.ask("update") for _ in range(UPDATES)]
+        self._peak = answers[-1]["bytes"]
         if timed:
-            self._seconds.append(answer["seconds"])
+            self._seconds.append(Turn([one["seconds"] for one in answers]).median)
             if SYSTEMS[self.worker.system].is_reduced:
                 self._floors.append(self.worker.ask("floor"))
 

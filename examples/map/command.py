@@ -80,15 +80,14 @@ def _make(plan: Plan, store: Store, processes: int, threads: int) -> int:
 
 def restore(store: Store, tables: Path) -> None:
     """Gives a store those records of the tables that it lacks."""
-    for record, timings in Tables(tables).entries:
+    for record in Tables(tables).scan():
         if not store.path(record.run).exists():
-            store.save(record, timings)
+            store.save(record)
 
 
 def publish(store: Store, tables: Path) -> None:
     """Adds a store's records of the map to the tables."""
-    records = [*store.scan(TUNING), *store.scan(FINAL)]
-    tidy.add(tables, [(record, store.timings(record.run) or {}) for record in records])
+    tidy.add(tables, [*store.scan(TUNING), *store.scan(FINAL)])
 
 
 def write(shown: Plan, where: Where, console: Console) -> str:

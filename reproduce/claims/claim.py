@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reproduce.claims.evidence import EARLIER, FRESH, Blank, Evidence, StandIn
+from reproduce.claims.evidence import EARLIER, FRESH, Blank, Control, Evidence
 from reproduce.claims.measures import Measure, MissingError, difference, each
 from reproduce.claims.parts import ALPHA, AnyPart, Fact, Part, Prediction, is_uncontradicted
 from reproduce.protocols import Case
@@ -84,7 +84,7 @@ class Claim:
         rule: What must be true, in parts.
         gate: What must be true for the rule to mean anything.
         own: The cases that the statement is about.
-        controls: What takes their curves' place in turn, by name: none may keep gate and rule.
+        controls: What stands in for the records in turn, by name: none may keep gate and rule.
         later_controls: Those thought of after the records: they are told, and decide nothing.
         published: The paper's own numbers, where it has them; the rule is run on them first.
         slack: How far rounding may carry a number made of those.
@@ -100,8 +100,8 @@ class Claim:
     rule: Rule
     gate: Rule = _NOTHING
     own: Sequence[Case] = ()
-    controls: Mapping[str, StandIn] = field(default_factory=dict)
-    later_controls: Mapping[str, StandIn] = field(default_factory=dict)
+    controls: Mapping[str, Control] = field(default_factory=dict)
+    later_controls: Mapping[str, Control] = field(default_factory=dict)
     published: Evidence | None = None
     slack: float = 0.01
     seeds: int = 10
@@ -218,9 +218,9 @@ def _is_shown(parts: Sequence[AnyPart]) -> bool:
     return all(part.kept() < ALPHA for part in parts)
 
 
-def _passes(claim: Claim, evidence: Evidence, control: StandIn) -> bool:
+def _passes(claim: Claim, evidence: Evidence, control: Control) -> bool:
     """Whether a control keeps what the claim must keep."""
-    stood_in = evidence.instead({case: control(evidence, case) for case in claim.own})
+    stood_in = control(evidence, claim.own)
     return _is_shown(claim.gate(stood_in)) and _verdict(claim.rule(stood_in)) in (
         HOLDS,
         UNCONTRADICTED,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from reproduce.claims.bounds import CHANCE
 from reproduce.claims.measures import Curves, MissingError, final
@@ -20,6 +21,9 @@ FRESH = range(5, 25)
 EARLIER = range(5)
 """Those."""
 
+Reported = Mapping[int, Sequence[float]]
+"""A diagnostic along the training, by seed."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -30,29 +34,30 @@ class Evidence:
         theory: The rows of the theorems' table.
         timed: The rows of Table 2.
         seeds: Those that count.
-        replaced: What stands in for the curves of some cases.
+        replaced: What stands in for curves, by case, for diagnostics, by case and name, and for
+            seconds, by method.
     """
 
     trained: Callable[[Case], Mapping[int, Record]] = lambda case: {}
     theory: Sequence[table.StatementRow] = ()
     timed: Sequence[table2.TimedRow] = ()
     seeds: Container[int] = FRESH
-    replaced: Mapping[Case, Curves] = field(default_factory=dict)
+    replaced: Mapping[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, store: Archive) -> "Evidence":
         """Reads a folder's records."""
         measured = theory.measured(store.scan(theory.NAME), THEORY, None)
-        rows = table2.rows(store, table2.PROTOCOL)
+        rows = table2.rows(store.scan(table2.NAME), table2.PROTOCOL)
         return cls(by_case(store.scan(RECORDS)), table.rows(measured), rows)
 
     def of(self, seeds: Container[int]) -> "Evidence":
         """Returns the same of other seeds."""
         return replace(self, seeds=seeds)
 
-    def instead(self, curves: Mapping[Case, Curves]) -> "Evidence":
-        """Returns the same with other curves of some cases."""
-        return replace(self, replaced={**self.replaced, **curves})
+    def instead(self, answers: Mapping[Any, Any]) -> "Evidence":
+        """Returns the same with other answers; see `replaced`."""
+        return replace(self, replaced={**self.replaced, **answers})
 
     def curves(self, case: Case) -> Curves:
         """Returns the curves of a case by seed; one that diverged is at chance from there on.
@@ -61,15 +66,19 @@ class Evidence:
             MissingError: There is none.
         """
         if case in self.replaced:
-            return self.replaced[case]
+            stand_in: Curves = self.replaced[case]
+            return stand_in
         return {seed: _curve(record, case) for seed, record in self._records(case).items()}
 
-    def diagnostics(self, case: Case, name: str) -> Mapping[int, Sequence[float]]:
+    def diagnostics(self, case: Case, name: str) -> Reported:
         """Returns a diagnostic of a case by seed, at the measurements of its curve.
 
         Raises:
             MissingError: There is none.
         """
+        if (case, name) in self.replaced:
+            stand_in: Reported = self.replaced[case, name]
+            return stand_in
         reported = {
             seed: values
             for seed, record in self._records(case).items()
@@ -85,6 +94,9 @@ class Evidence:
         Raises:
             MissingError: It was not timed.
         """
+        if method in self.replaced:
+            stand_in: Mapping[int, float] = self.replaced[method]
+            return stand_in
         for row in self.timed:
             if (
                 row.method == method
@@ -113,8 +125,8 @@ class Evidence:
         return kept
 
 
-StandIn = Callable[[Evidence, Case], Curves]
-"""Takes a case to the curves that stand in for its own."""
+Control = Callable[[Evidence, Sequence[Case]], Evidence]
+"""Takes what the records say, and a claim's cases, to what stands in for it."""
 
 
 class Blank(Evidence):
@@ -124,7 +136,7 @@ class Blank(Evidence):
         """Returns one curve that is 0."""
         return {0: dict.fromkeys(case.training.evaluations, 0.0)}
 
-    def diagnostics(self, case: Case, name: str) -> Mapping[int, Sequence[float]]:
+    def diagnostics(self, case: Case, name: str) -> Reported:
         """Returns one number that is 1."""
         return {0: [1.0]}
 
@@ -137,28 +149,41 @@ class Blank(Evidence):
         return table.StatementRow("", wanted.statement, wanted.place, 0.0, None, 0, "", "")
 
 
-# What stands in for a case's curves in a negative control.
+# What stands in for records in a negative control.
 
 
+def with_curves(stand_in: Callable[[Evidence, Case], Curves]) -> Control:
+    """Returns the control in which other curves take the place of those of a claim's cases."""
+    return lambda evidence, own: evidence.instead({case: stand_in(evidence, case) for case in own})
+
+
+def with_diagnostic(case: Case, name: str, stand_in: Callable[[Evidence], Reported]) -> Control:
+    """Returns the control in which something else takes the place of a case's diagnostic."""
+    return lambda evidence, own: evidence.instead({(case, name): stand_in(evidence)})
+
+
+@with_curves
 def chance(evidence: Evidence, case: Case) -> Curves:
     """Returns curves that stay at chance."""
     return {seed: dict.fromkeys(curve, CHANCE) for seed, curve in evidence.curves(case).items()}
 
 
+@with_curves
 def constant(evidence: Evidence, case: Case) -> Curves:
     """Returns curves that are all along where they end."""
     curves = evidence.curves(case)
     return {seed: dict.fromkeys(curve, final(curve)) for seed, curve in curves.items()}
 
 
-def curves_of(other: Case) -> StandIn:
+def curves_of(other: Case) -> Control:
     """Returns what stands in with the curves of another case, seed by seed."""
-    return lambda evidence, case: evidence.curves(other)
+    return with_curves(lambda evidence, case: evidence.curves(other))
 
 
-def other_seeds(of: Case) -> StandIn:
+def other_seeds(of: Case) -> Control:
     """Returns what stands in with the curves of a case under each other's seeds."""
 
+    @with_curves
     def stand_in(evidence: Evidence, case: Case) -> Curves:
         curves = evidence.curves(of)
         seeds = sorted(curves)
@@ -167,9 +192,10 @@ def other_seeds(of: Case) -> StandIn:
     return stand_in
 
 
-def shifted(of: Case, by: float) -> StandIn:
+def shifted(of: Case, by: float) -> Control:
     """Returns what stands in with the curves of a case, higher by so much after the start."""
 
+    @with_curves
     def stand_in(evidence: Evidence, case: Case) -> Curves:
         return {
             seed: {update: value + by * (update > 0) for update, value in curve.items()}
@@ -179,7 +205,7 @@ def shifted(of: Case, by: float) -> StandIn:
     return stand_in
 
 
-TRIVIAL: Mapping[str, StandIn] = {"a chance curve": chance, "a constant curve": constant}
+TRIVIAL: Mapping[str, Control] = {"a chance curve": chance, "a constant curve": constant}
 """Curves of which no statement about training may hold."""
 
 

@@ -5,7 +5,7 @@ import math
 from reproduce.claims.bounds import LEVEL, NEAR, POOR, STRAIGHT
 from reproduce.claims.cases import COLUMNS, NAMES, NOISES, published, scoped, small, table1
 from reproduce.claims.claim import Claim, Contrast, about
-from reproduce.claims.evidence import TRIVIAL, StandIn, chance, curves_of, other_seeds, shifted
+from reproduce.claims.evidence import TRIVIAL, Control, chance, curves_of, other_seeds, shifted
 from reproduce.claims.measures import STEADY, Measure, at, final, linearity, over, roughness
 from reproduce.claims.stability import learns
 from reproduce.experiments.variations import SCOPINGS
@@ -174,7 +174,7 @@ def _scoped(key: str, statement: str, row: str, said: _Said) -> Claim:
     )
 
 
-def _opposite(said: _Said) -> dict[str, StandIn]:
+def _opposite(said: _Said) -> dict[str, Control]:
     """What ends otherwise: SGD itself where it must not be reached, and a worse SGD where it must.
 
     SGD under other seeds is near SGD, as it must be, so it is no control of that.

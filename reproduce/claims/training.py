@@ -1,11 +1,20 @@
 """Claims 4, 13 and 14: speed and gain of the methods from random weights (Table 1's runs)."""
 
+from collections.abc import Callable, Mapping
 from statistics import mean
 
 from reproduce.claims.bounds import CONSTANT, DEGENERATE, LEVEL, NEAR, NOISY
 from reproduce.claims.cases import COLUMNS, METHODS, NAMES, NOISES, published, table1
 from reproduce.claims.claim import BEYOND, Claim, Contrast, Rule, about, all_of
-from reproduce.claims.evidence import TRIVIAL, Evidence, chance, shifted
+from reproduce.claims.evidence import (
+    TRIVIAL,
+    Control,
+    Evidence,
+    Reported,
+    chance,
+    shifted,
+    with_diagnostic,
+)
 from reproduce.claims.measures import Curve, Measure, at, final, gain, over
 from reproduce.claims.parts import Part
 from reproduce.claims.stability import CONTROLS, SGD, gains, learns
@@ -134,15 +143,18 @@ CONCLUSION = tuple(map(_does_not_outperform, METHODS))
 
 # Claim 14: the curse of dimension, by what a weight update reports of itself.
 
+_SAMPLES = 1000  # Section 6.2
+_SIZE, _ERROR, _SEEN = "effective_sample_size", "standard_error", "sampled_dimensions"
+
 
 def _collapses(evidence: Evidence) -> list[Part]:
-    reported = evidence.diagnostics(_IS, "effective_sample_size")
+    reported = evidence.diagnostics(_IS, _SIZE)
     shares = [mean(values) / _SAMPLES for values in reported.values()]
     return [Part("effective sample size over samples", shares, high=DEGENERATE)]
 
 
 def _is_noisy(evidence: Evidence) -> list[Part]:
-    errors = evidence.diagnostics(_IS, "standard_error")
+    errors = evidence.diagnostics(_IS, _ERROR)
     steps = evidence.diagnostics(_IS, "step_norm")
     ratios = [
         mean(error / step for error, step in zip(errors[seed], steps[seed], strict=True))
@@ -152,7 +164,7 @@ def _is_noisy(evidence: Evidence) -> list[Part]:
 
 
 def _is_mostly_unseen(evidence: Evidence) -> list[Part]:
-    seen = evidence.diagnostics(_IS, "sampled_dimensions")
+    seen = evidence.diagnostics(_IS, _SEEN)
     all_ = evidence.diagnostics(_IS, "dimensions")
     shares = [
         mean(1 - one / every for one, every in zip(seen[seed], all_[seed], strict=True))
@@ -162,10 +174,23 @@ def _is_mostly_unseen(evidence: Evidence) -> list[Part]:
     return [Part(name, shares, low=0.5)]
 
 
-_SAMPLES = 1000  # Section 6.2
+def _all(number: float) -> Callable[[Evidence], Reported]:
+    """Returns what takes the place of a diagnostic with one number all along."""
+
+    def stand_in(evidence: Evidence) -> Reported:
+        steps = evidence.diagnostics(_IS, "step_norm")
+        return {seed: [number] * len(values) for seed, values in steps.items()}
+
+    return stand_in
 
 
-def _curse(key: str, statement: str, rule: Rule, *bears: str) -> Claim:
+def _sees_all(evidence: Evidence) -> Reported:
+    return evidence.diagnostics(_IS, "dimensions")
+
+
+def _curse(
+    key: str, statement: str, rule: Rule, controls: Mapping[str, Control], *bears: str
+) -> Claim:
     return Claim(
         f"curse.{key}",
         14,
@@ -173,6 +198,7 @@ def _curse(key: str, statement: str, rule: Rule, *bears: str) -> Claim:
         "Section 5.1.2",
         rule,
         gate=all_of(learns(_IS)),
+        later_controls=controls,
         seeds=20,
         bears=bears,
     )
@@ -183,12 +209,20 @@ CURSE = (
         "weights",
         "the curse of dimension shows in IS's weights: they collapse",
         _collapses,
+        {"weights that are all alike": with_diagnostic(_IS, _SIZE, _all(_SAMPLES))},
         "R2 sum",
     ),
-    _curse("noise", "it shows in the mean: IS's steps are mostly noise", _is_noisy, "R2 sum"),
+    _curse(
+        "noise",
+        "it shows in the mean: IS's steps are mostly noise",
+        _is_noisy,
+        {"a mean without error": with_diagnostic(_IS, _ERROR, _all(0.0))},
+        "R2 sum",
+    ),
     _curse(
         "unseen",
         f"{BEYOND}most of that noise lies where the minibatch sees nothing",
         _is_mostly_unseen,
+        {"a minibatch that sees all": with_diagnostic(_IS, _SEEN, _sees_all)},
     ),
 )

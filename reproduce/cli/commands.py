@@ -28,9 +28,9 @@ from reproduce.making import (
     DONE,
     FAILED,
     everything,
+    further_jobs,
     make,
     mnist,
-    reading_jobs,
     reference_jobs,
     verified_jobs,
 )
@@ -150,7 +150,7 @@ def verify(share: float, how: Jobs, images: Data) -> int:
 def update_reference(options: Copying) -> int:
     """Copies the records of everything, at the paper's budget, into the reference run.
 
-    Those of the readings, which take hours, may be missing.
+    Those beyond the paper, which take hours, may be missing.
     """
     from reproduce import environment
 
@@ -158,7 +158,7 @@ def update_reference(options: Copying) -> int:
     jobs = reference_jobs(options.chosen, execution)
     found, missing = verification.collect(jobs, store)
     data = partial(mnist, None)
-    found += verification.collect(reading_jobs(options.chosen, data, execution, jobs), store)[0]
+    found += verification.collect(further_jobs(options.chosen, data, execution, jobs), store)[0]
     tidy.add(verification.REFERENCE, found)
     CONSOLE.print(f"copied {len(found)} records from {options.output} to {verification.REFERENCE}")
     for job in missing:
@@ -170,7 +170,7 @@ def _time_updates(quick: bool, threads: Threads, where: Output, images: Data) ->
     timing, data = table2.QUICK if quick else table2.PROTOCOL, partial(mnist, images.folder)
     jobs = partial(table2.jobs, timing, data)
     code = make(Plan(jobs, threads.threads, where.output, data), Workers())
-    text, written = table2.render(_store(where.output), timing, where.output)
+    text, written = table2.render(_store(where.output).scan(table2.NAME), timing, where.output)
     _report(written)
     return code, text
 

@@ -1,9 +1,8 @@
 """How far Table 1's rows under other readings are from the paper's, and whether one fits."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
-from typing import Any
 
 from reproduce import paper
 from reproduce.claims.bounds import CHANCE
@@ -12,7 +11,7 @@ from reproduce.claims.tables import ROUNDING
 from reproduce.experiments import panels
 from reproduce.experiments.reading_settings import PROTOCOL, SETTINGS
 from reproduce.protocols import TABLE1, Panels
-from reproduce.records import Record, Run
+from reproduce.records import Record
 from reproduce.summary import MethodRow, Panel
 
 TABLE1_ROWS = ("sgd", "is", "hr")
@@ -123,18 +122,15 @@ def changed(found: Sequence[Distance]) -> list[Distance]:
     return [one for one in found if cases[one.setting][one.row] not in own]
 
 
-def drawn_anew(
-    records: Sequence[Record], timings: Callable[[Run], Mapping[str, Any] | None]
-) -> list[Record]:
+def drawn_anew(records: Sequence[Record]) -> list[Record]:
     """Returns the records with the accuracy on test images drawn at each evaluation, R10.
 
     Args:
         records: Any of training; those made before that was recorded are left out.
-        timings: Takes a run to what is recorded beside it.
     """
     return [
         replace(record, result={**record.result, "curve": {**curve, "accuracy": measured}})
         for record in records
-        if (measured := (timings(record.run) or {}).get("held_out", {}).get("per_evaluation"))
+        if (measured := record.timings.get("held_out", {}).get("per_evaluation"))
         and (curve := record.result["curve"])
     ]

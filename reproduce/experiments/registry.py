@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reproduce.experiments import figure5, landscapes, readings, section61, table1
+from reproduce.experiments import exact, figure5, landscapes, readings, section61, table1
 from reproduce.experiments.base import Experiment
 from reproduce.experiments.gaussians import Approximation
 from reproduce.experiments.illustration import Illustration
@@ -18,8 +18,11 @@ TRAINING: tuple[Experiment[Any], ...] = (
     FIGURE8,
 )
 
-NAMED: Mapping[str, Experiment[Any]] = {one.NAME: one for one in (*TRAINING, readings)}
-"""By name; the readings are no part of the paper."""
+FURTHER: tuple[Experiment[Any], ...] = (readings, exact.FIGURE)
+"""Those that are no part of the paper."""
+
+NAMED: Mapping[str, Experiment[Any]] = {one.NAME: one for one in (*TRAINING, *FURTHER)}
+"""All of them by name."""
 
 ILLUSTRATIONS: Mapping[str, Illustration] = {**landscapes.FIGURES, "figure3": Approximation()}
 """Figures 1 to 3."""

@@ -12,7 +12,7 @@ import pandas as pd
 from reproduce import checks, paper, tables
 from reproduce.data import Mnist
 from reproduce.protocols import SUBSPACES, TABLE1, VARIANTS, Case, spelled
-from reproduce.records import Archive, Record, Run
+from reproduce.records import Record, Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.summary import ROW_TITLES, TITLES, environment, spread
 
@@ -116,42 +116,41 @@ def run(
     """Trains for as many updates as are timed.
 
     Returns:
-        The record's result, which holds no seconds, and the timings, which do.
+        The record's result, which holds no seconds, and its timings, which do.
     """
     from reproduce.training import train
 
     return train(case, seed, data(), report, subspace)
 
 
-def render(store: Archive, timing: Timing, output: Path) -> tuple[str, list[Path]]:
-    """Writes Table 2 from records and their timings.
+def render(records: Sequence[Record], timing: Timing, output: Path) -> tuple[str, list[Path]]:
+    """Writes Table 2 from records.
 
     Args:
-        store: Where they lie.
+        records: Any of `NAME`; those of other runs are left out.
         timing: What is shown, timed or not.
         output: Folder of the table.
 
     Returns:
         The table as Markdown, and the files written.
     """
-    lines = rows(store, timing)
-    found = _records(store, timing)
-    timed = [one for records in found.values() for one in records.values()]
+    lines = rows(records, timing)
+    timed = [one for found in _timed(records, timing).values() for one in found.values()]
     ran_on = sorted({environment(one, is_sampling_told=False) for one in timed})
     suffix = "" if timing == PROTOCOL else "-quick" if timing == QUICK else "-other"
     text = _markdown(lines, ran_on, is_full=timing == PROTOCOL)
     return text, tables.write(text, _frame(lines, ran_on), output / f"table2{suffix}")
 
 
-def has_records(store: Archive, timing: Timing) -> bool:
+def has_records(records: Sequence[Record], timing: Timing) -> bool:
     """Whether anything of it was timed."""
-    return bool(_records(store, timing))
+    return bool(_timed(records, timing))
 
 
-def rows(store: Archive, timing: Timing) -> list[TimedRow]:
+def rows(records: Sequence[Record], timing: Timing) -> list[TimedRow]:
     """Returns every row, those without a record marked as missing."""
-    found = _records(store, timing)
-    return [_row(name, found.get(name, {}), store) for name in timing.cases()]
+    found = _timed(records, timing)
+    return [_row(name, found.get(name, {})) for name in timing.cases()]
 
 
 def ratio(row: TimedRow, lines: Sequence[TimedRow]) -> float | None:
@@ -164,20 +163,20 @@ def _run(name: str, case: Case, repetition: int, execution: Mapping[str, Any]) -
     return Run(NAME, name, repetition, case.configuration() | {"execution": dict(execution)})
 
 
-def _records(store: Archive, timing: Timing) -> dict[str, dict[int, Record]]:
+def _timed(records: Sequence[Record], timing: Timing) -> dict[str, dict[int, Record]]:
     """The timed runs by case and repetition; of several numbers of threads, the first."""
     wanted = {name: case.configuration() for name, (case, _) in timing.cases().items()}
     found: dict[str, dict[int, Record]] = {}
-    for record in store.scan(NAME):
+    for record in records:
         run = record.run
-        if wanted.get(run.case) == run.settings and store.timings(run) is not None:
+        if wanted.get(run.case) == run.settings and record.timings:
             found.setdefault(run.case, {}).setdefault(run.seed, record)
     return found
 
 
-def _row(name: str, records: Mapping[int, Record], store: Archive) -> TimedRow:
+def _row(name: str, records: Mapping[int, Record]) -> TimedRow:
     method, _, kernels = name.partition(".")
-    measured = {one: store.timings(record.run) or {} for one, record in sorted(records.items())}
+    measured = {one: record.timings for one, record in sorted(records.items())}
     first = next(iter(measured.values()), {})
     return TimedRow(
         method,

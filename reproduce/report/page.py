@@ -14,17 +14,21 @@ from reproduce import tables
 from reproduce.claims import judge
 from reproduce.claims.bounds import STATED
 from reproduce.claims.cases import COLUMNS, NAMES
-from reproduce.claims.claim import Finding
-from reproduce.claims.measures import END
+from reproduce.claims.claim import Contrast, Finding
+from reproduce.claims.evidence import Evidence
+from reproduce.claims.measures import END, MissingError, final
 from reproduce.claims.parts import ALPHA, Part
 from reproduce.claims.tables import ROUNDING
-from reproduce.experiments import base, reading_distances, readings, table2
-from reproduce.protocols import TABLE1
+from reproduce.experiments import base, exact, reading_distances, readings, table2
+from reproduce.protocols import TABLE1, Case
 from reproduce.records import Archive, Record
 from reproduce.report import view
 from reproduce.summary import TITLES, by_case, environment, spread, summarise
 
 NAME = "report"
+
+BEYOND = (exact.FIGURE.NAME, "map")
+"""The figures of what lies beyond the paper; the map is drawn by `make map`."""
 
 
 def render(
@@ -41,14 +45,18 @@ def render(
         The conclusion in plain words, the names of the stores that decided, and the files written.
     """
     findings = judge(stores)
-    records = {name: store.scan(base.RECORDS) for name, store in stores.items()}
-    read = _first(stores, lambda name: any(readings.run(records[name]).values()))
-    trained = _first(stores, lambda name: bool(base.recorded(records[name], TABLE1)))
-    timed = _first(stores, lambda name: table2.has_records(stores[name], table2.PROTOCOL))
+    records, times = (
+        {name: store.scan(kind) for name, store in stores.items()}
+        for kind in (base.RECORDS, table2.NAME)
+    )
+    read = _first(records, lambda found: any(readings.run(found).values()))
+    trained = _first(records, lambda found: bool(base.recorded(found, TABLE1)))
+    accurate = _first(records, lambda found: exact.is_run(found, exact.FIGURE.PROTOCOL))
+    timed = _first(times, lambda found: table2.has_records(found, table2.PROTOCOL))
     is_run = readings.run(records[read])
     unrun = [setting for setting, recorded in is_run.items() if not recorded]
     shown = view.topics(findings, is_run.keys() - set(unrun))
-    anew = reading_distances.drawn_anew(records[read], stores[read].timings)
+    anew = reading_distances.drawn_anew(records[read])
     told = readings.told(records[read], readings.PROTOCOL, anew=anew)
     said = [*view.conclusion(shown), *filter(None, [told.conclusion])]
     context = {
@@ -66,9 +74,12 @@ def render(
         "readings_notes": readings.NOTES,
         "unrun": unrun,
         "readings_from": read,
-        "costs": _costs(stores[timed], records[trained]),
+        "costs": _costs(times[timed], records[trained]),
         "timed_from": timed,
-        "elsewhere": _elsewhere(stores[trained], records[trained]),
+        "accurate": _accurate(stores[accurate]),
+        "accurate_header": ["row", *map(str, COLUMNS), "end, less its algorithm's"],
+        "accurate_from": accurate,
+        "elsewhere": _elsewhere(records[trained]),
         "table1_from": trained,
         "machines": sorted({environment(one) for found in records.values() for one in found}),
         "seeds": sorted({one.run.seed for found in records.values() for one in found}),
@@ -97,7 +108,8 @@ def _filled(template: str, context: Mapping[str, Any]) -> str:
 
 def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
     """The figures there are, by name, as text that a page can hold."""
-    paths = {name: figures / f"{name}.png" for one in shown for name in one.topic.figures}
+    names = [*(name for one in shown for name in one.topic.figures), *BEYOND]
+    paths = {name: figures / f"{name}.png" for name in names}
     return {
         name: base64.b64encode(path.read_bytes()).decode()
         for name, path in paths.items()
@@ -105,12 +117,12 @@ def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
     }
 
 
-def _first(stores: Mapping[str, Archive], has: Callable[[str], bool]) -> str:
+def _first(found: Mapping[str, list[Record]], has: Callable[[list[Record]], bool]) -> str:
     """Returns the name of the first store that has something, of the last if none has."""
-    return next(filter(has, stores), list(stores)[-1])
+    return next((name for name, records in found.items() if has(records)), list(found)[-1])
 
 
-def _costs(timed: Archive, records: Sequence[Record]) -> list[list[str]]:
+def _costs(timed: Sequence[Record], records: Sequence[Record]) -> list[list[str]]:
     """What a row of Table 1 costs: accuracy against seconds, per weight update and of all."""
     updates = TABLE1.training.updates
     ends = {row.name: row.at(updates) for row in summarise(records, TABLE1, None)}
@@ -126,7 +138,25 @@ def _costs(timed: Archive, records: Sequence[Record]) -> list[list[str]]:
     ]
 
 
-def _elsewhere(store: Archive, records: Sequence[Record]) -> list[list[str]]:
+def _accurate(store: Archive) -> list[list[str]]:
+    """Table 1's rows and their algorithms with accurate means, by the fresh seeds."""
+    evidence, lines = Evidence.read(store), []
+    algorithms = {name: Case(TABLE1.training, method) for name, method in exact.ACCURATE.items()}
+    try:
+        for name, case in (TABLE1.cases() | algorithms).items():
+            curves = evidence.curves(case).values()
+            means = [_mean([curve[update] for curve in curves]) for update in COLUMNS]
+            lines.append([NAMES.get(name, name), *means, "-"])
+            if name in exact.ALGORITHM:
+                own = algorithms[exact.ALGORITHM[name]]
+                apart = Contrast("", final, case, own).on(evidence)
+                lines[-1][-1] = view.part_view(apart, 1).effect
+    except MissingError:
+        return []
+    return lines
+
+
+def _elsewhere(records: Sequence[Record]) -> list[list[str]]:
     """Each row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
     runs_of, lines = by_case(records), []
     for row, case in TABLE1.cases().items():
@@ -134,7 +164,7 @@ def _elsewhere(store: Archive, records: Sequence[Record]) -> list[list[str]]:
             held_out
             for record in runs_of(case).values()
             if record.result["diverged_at"] is None
-            if (held_out := (store.timings(record.run) or {}).get("held_out"))
+            if (held_out := record.timings.get("held_out"))
         ]
         kinds = ("all", "per_evaluation")
         ends = (_mean([one[kind][-1] for one in found]) for kind in kinds)

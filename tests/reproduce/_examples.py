@@ -1,6 +1,7 @@
 """Small data and ready-made records."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def record(
     diverged_at: int | None = None,
     threads: int = 2,
     subspace: str | bool = "auto",
+    timings: Mapping[str, Any] | None = None,
 ) -> Record:
     """Returns the record of a run with this curve."""
     execution: dict[str, Any] = {"threads": threads, "device": "cpu", "jit_compile": False}
@@ -53,6 +55,14 @@ def record(
         "curve": curve,
         "diagnostics": {} if case == "sgd" else diagnostics,
     }
-    return Record(
-        Run(RECORDS, comparison.cases()[case].name, seed, configuration), ENVIRONMENT, result
-    )
+    run = Run(RECORDS, comparison.cases()[case].name, seed, configuration)
+    return Record(run, ENVIRONMENT, result, timings or {})
+
+
+def numbers(folder: Path) -> dict[Path, str]:
+    """Returns what equal runs have in common of every record of a store."""
+    records = folder / "records"
+    return {
+        path.relative_to(records): Record.parse(path.read_bytes()).numbers()
+        for path in records.rglob("seed-*.json")
+    }

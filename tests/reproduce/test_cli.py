@@ -88,7 +88,7 @@ def test_part_of_a_table_leaves_the_other_rows_and_seeds_in_its_file(
     store = Store(tmp_path, warn=pytest.fail)
     for row, seed, accuracy in (("sgd", 0, 0.9), ("is", 0, 0.5), ("is", 1, 0.7)):
         curve = dict.fromkeys(TABLE1.training.evaluations, accuracy)
-        store.save(record(TABLE1, row, seed, curve), {})
+        store.save(record(TABLE1, row, seed, curve))
     assert cli.main(f"table1 --methods is hr --seeds 1 --output {tmp_path}".split()) == 0
     shown = capsys.readouterr().out
     assert shown == (tmp_path / "table1.md").read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_readings_are_run_by_the_settings_names_and_shown_as_a_whole(
     monkeypatch.setattr(commands, "train", lambda *arguments: asked.append(arguments))
     other = experiment.PROTOCOL.panels["R13 tanh"]
     curve = dict.fromkeys(other.training.evaluations, 0.5)
-    Store(tmp_path, warn=pytest.fail).save(record(other, "sgd", 0, curve), {})
+    Store(tmp_path, warn=pytest.fail).save(record(other, "sgd", 0, curve))
     words = ["readings", "--settings", "R2 sum", "R8 normal", "--output", str(tmp_path)]
     cli.main(words)
     ((_, protocol, *_),) = asked
@@ -123,7 +123,7 @@ def test_output_that_has_no_such_letter_is_no_error(tmp_path: Path) -> None:
     store = Store(tmp_path, warn=pytest.fail)
     for seed in (0, 1):
         curve = dict.fromkeys(TABLE1.training.evaluations, 0.5 + seed / 10)
-        store.save(record(TABLE1, "sgd", seed, curve), {})
+        store.save(record(TABLE1, "sgd", seed, curve))
     script = (
         "import sys\n"
         "from matplotlib.figure import Figure\n"

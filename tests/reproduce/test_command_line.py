@@ -9,6 +9,7 @@ import pytest
 from distributed import LocalCluster
 
 from tests.processes import Start
+from tests.reproduce._examples import numbers
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--updates", "4", "--samples", "3"]
@@ -47,8 +48,7 @@ def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
     first = _reproduce("table1", "--methods", "is", *common, tmp_path / "a")
     assert first.returncode == 0, first.stderr
     assert "NOT the paper's budget: updates=4, samples=3 (is)" in first.stdout
-    records = tmp_path / "a" / "records"
-    before = {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
+    before = numbers(tmp_path / "a")
     assert len(before) == 1
     second = _reproduce("table1", "--methods", "is", "--jobs", 2, *common, tmp_path / "b")
     with LocalCluster(1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
@@ -56,5 +56,5 @@ def test_table1_end_to_end(tmp_path: Path, mnist_dir: Path) -> None:
         third = _reproduce("table1", "--methods", "is", *elsewhere, *common, tmp_path / "c")
     for made, folder in ((second, tmp_path / "b"), (third, tmp_path / "c")):
         assert made.returncode == 0, made.stderr
-        assert {path: (folder / "records" / path).read_bytes() for path in before} == before
+        assert numbers(folder) == before
         assert (folder / "figures" / "figure4-updates-4-samples-3.png").exists()

@@ -1,5 +1,6 @@
 """What is drawn from which records: one's own, or else the reference run's, never both."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,9 @@ sys.exit("TensorFlow" if "tensorflow" in sys.modules else code)
 def test_without_records_all_is_drawn_as_committed_and_no_tensorflow_loaded(
     tmp_path: Path,
 ) -> None:
+    # `make map` draws this one, which the report shows where it is.
+    (tmp_path / "figures").mkdir()
+    shutil.copy(ROOT / "figures" / "map.png", tmp_path / "figures")
     command = [sys.executable, "-c", FRESH, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -40,6 +44,7 @@ def test_without_records_all_is_drawn_as_committed_and_no_tensorflow_loaded(
         ("docs/results", "*.md", tmp_path / "docs" / "results"),
         # Those at a small budget, left by QUICK=1, have a hyphen.
         ("figures", "figure[1-8].csv", tmp_path / "figures"),
+        ("figures", "exact.csv", tmp_path / "figures"),
     ):
         committed = sorted((ROOT / folder).glob(pattern))
         assert committed
@@ -66,7 +71,7 @@ def reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = [record(TABLE1, method, 1, _flat(0.2)) for method in ("sgd", "is")]
     network = next(iter(section61.PROTOCOL.panels.values()))
     made.append(record(network, next(iter(network.methods)), 1, {0: 0.1, 3000: 0.3}))
-    tidy.write(tmp_path / "reference", [(one, {}) for one in made])
+    tidy.write(tmp_path / "reference", made)
     return tmp_path / "reference"
 
 
@@ -74,8 +79,8 @@ def test_own_records_go_first_and_are_mixed_with_no_others(
     reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = Store(tmp_path / "own", warn=pytest.fail)
-    own.save(record(TABLE1, "sgd", 0, _flat(0.9)), {})
-    own.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.8}), {})
+    own.save(record(TABLE1, "sgd", 0, _flat(0.9)))
+    own.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.8}))
     assert cli.main(["report", "--output", str(own.folder)]) == 0
     table = (own.folder / "table1.md").read_text()
     assert "0.900" in table
@@ -124,7 +129,7 @@ def test_what_is_made_is_shown_without_the_reference(
     reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Store(tmp_path / "own", warn=pytest.fail)
-    own.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.8}), {})
+    own.save(record(QUICK_TABLE1, "sgd", 0, {0: 0.1, 100: 0.8}))
     monkeypatch.setattr(commands, "make", lambda *arguments: 0)
     assert cli.main(["all", "--quick", "--output", str(own.folder)]) == 0
     assert (own.folder / "table1-quick.md").exists()

@@ -21,13 +21,10 @@ from reproduce.runner import Fate, Job
 from reproduce.storage import StorageError
 from tests.processes import Start, end_within
 from tests.reproduce._crew import KILLED_SEED, LOST_SEED, Pids, losses, plan, run
+from tests.reproduce._examples import numbers
 from tests.reproduce._invocation import FAILING_SEED
 
 ROOT = Path(__file__).parents[2]
-
-
-def _records(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "records").rglob("seed-*.json")}
 
 
 def _command(
@@ -100,7 +97,7 @@ def test_workers_make_each_run_once_and_a_failure_stops_no_other(
     alone.mkdir()
     (alone / f"lost-{LOST_SEED}-0").touch()
     run(alone, 0.0, Workers(), seeds)
-    assert _records(tmp_path) == _records(alone)
+    assert numbers(tmp_path) == numbers(alone)
 
 
 def test_storage_error_in_a_worker_ends_all(two: Workers, tmp_path: Path) -> None:
@@ -163,7 +160,7 @@ def test_signal_ends_all_processes(
     assert end_within(10.0, children)
     run(tmp_path, 0.0, Workers(), (0, 1, 2, 3))
     run(tmp_path / "whole", 0.0, Workers(), (0, 1, 2, 3))
-    assert _records(tmp_path) == _records(tmp_path / "whole")
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -177,9 +174,9 @@ def test_signal_ends_an_invocation_and_its_clusters_workers_are_free_again(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in errors
-    assert len(_records(tmp_path)) < 8
+    assert len(numbers(tmp_path)) < 8
     run(tmp_path, 0.0, Workers(2, scheduler), range(8))
-    assert len(_records(tmp_path)) == 8
+    assert len(numbers(tmp_path)) == 8
 
 
 def test_lost_scheduler_ends_the_invocation(
@@ -210,7 +207,7 @@ def test_interrupt_of_the_processes_alone_ends_none(crew: Start, tmp_path: Path)
         child.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    assert len(_records(tmp_path)) == 2
+    assert len(numbers(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -228,7 +225,7 @@ def test_killed_at_random_moments_and_run_again_ends_with_the_same_bytes(
         process.communicate(timeout=60)
     subprocess.run(_command(tmp_path, 0.0, processes, seeds), cwd=ROOT, check=True, timeout=60)
     run(tmp_path / "whole", 0.0, Workers(), seeds)
-    assert _records(tmp_path) == _records(tmp_path / "whole")
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
 
 
 def test_eight_processes_share_one_folder(crew: Start, tmp_path: Path) -> None:
@@ -239,4 +236,4 @@ def test_eight_processes_share_one_folder(crew: Start, tmp_path: Path) -> None:
     assert sorted(line for line in lines if line.startswith("began")) == sorted(
         f"began {seed}" for seed in range(12)
     )
-    assert len(_records(tmp_path)) == 12
+    assert len(numbers(tmp_path)) == 12

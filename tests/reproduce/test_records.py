@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -58,13 +59,24 @@ def test_key_changes_with_the_numerics_revision(monkeypatch: pytest.MonkeyPatch)
     assert RUN.key != before
 
 
-def test_save_then_load_and_equal_bytes(store: Store, tmp_path: Path) -> None:
-    store.save(RECORD, {"seconds": 1.0})
-    other = Store(tmp_path / "other", warn=pytest.fail)
-    other.save(RECORD, {"seconds": 2.0})
+def test_save_then_load_one_file_and_equal_numbers(store: Store) -> None:
+    timed = replace(RECORD, timings={"seconds": 2.0})
+    store.save(timed)
+    assert store.load(RUN) == timed
+    assert [path for path in store.folder.rglob("*") if path.is_file()] == [store.path(RUN)]
+    assert timed.text() != RECORD.text()
+    assert timed.numbers() == RECORD.numbers()
+    other = replace(RECORD, result={**RECORD.result, "status": "diverged"})
+    assert other.numbers() != RECORD.numbers()
+
+
+def test_older_file_without_timings_is_read(store: Store) -> None:
+    body = strict_json.loads(RECORD.text())
+    del body["timings"], body["checksum"]
+    checksum = hashlib.sha256(strict_json.dumps(body).encode()).hexdigest()
+    store.save(RECORD)
+    store.path(RUN).write_text(strict_json.dumps(body | {"checksum": checksum}))
     assert store.load(RUN) == RECORD
-    assert store.path(RUN).read_bytes() == other.path(RUN).read_bytes()
-    assert strict_json.loads(other.timings_path(RUN).read_bytes()) == {"seconds": 2.0}
 
 
 def _damages() -> list[Any]:
@@ -83,7 +95,7 @@ def _damages() -> list[Any]:
 def test_load_names_a_damaged_record_and_sets_it_aside(
     store: Store, warnings: list[str], damage: Any
 ) -> None:
-    store.save(RECORD, {})
+    store.save(RECORD)
     path = store.path(RUN)
     for number in (1, 2):
         path.write_bytes(damage(RECORD.text().encode()))
@@ -95,7 +107,7 @@ def test_load_names_a_damaged_record_and_sets_it_aside(
 
 
 def test_load_refuses_another_runs_record(store: Store, warnings: list[str]) -> None:
-    store.save(RECORD, {})
+    store.save(RECORD)
     other = replace(RUN, seed=9)
     store.path(RUN).rename(store.path(other))
     assert store.load(other) is None
@@ -104,8 +116,8 @@ def test_load_refuses_another_runs_record(store: Store, warnings: list[str]) -> 
 
 def test_scan_leaves_damaged_records_where_they_are(store: Store, warnings: list[str]) -> None:
     second = replace(RECORD, run=replace(RUN, seed=1))
-    store.save(RECORD, {})
-    store.save(second, {})
+    store.save(RECORD)
+    store.save(second)
     store.path(RUN).write_text("{")
     assert store.scan("table1") == [second]
     assert store.path(RUN).exists()
@@ -119,7 +131,7 @@ def test_scan_leaves_damaged_records_where_they_are(store: Store, warnings: list
 def test_scan_leaves_out_older_numerics(
     store: Store, warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.save(RECORD, {})
+    store.save(RECORD)
     monkeypatch.setattr(records, "NUMERICS_REVISION", records.NUMERICS_REVISION + 1)
     assert store.scan("table1") == []
     assert "numerics revision" in warnings[0]
@@ -135,15 +147,14 @@ def test_claim_is_exclusive_and_given_back(store: Store, tmp_path: Path) -> None
 
 
 def test_reserved_holds_space_and_leaves_nothing(store: Store) -> None:
-    folders = [store.path(RUN).parent, store.timings_path(RUN).parent]
+    folder = store.path(RUN).parent
     with store.reserved(RUN):
-        sizes = [path.stat().st_size for folder in folders for path in folder.iterdir()]
-        assert sizes == [1 << 19, 1 << 19]
-        store.save(RECORD, {})
+        assert [path.stat().st_size for path in folder.iterdir()] == [1 << 19]
+        store.save(RECORD)
     assert store.load(RUN) == RECORD
     with pytest.raises(RuntimeError), store.reserved(replace(RUN, seed=1)):
         raise RuntimeError
-    assert [len(list(folder.iterdir())) for folder in folders] == [1, 1]
+    assert len(list(folder.iterdir())) == 1
 
 
 STEPS = ("open", "fdopen", "fsync", "replace", "mkdir")
@@ -166,7 +177,7 @@ class Failing:
 def _write(store: Store, record: Record) -> StorageError | None:
     try:
         with store.claim(record.run), store.reserved(record.run):
-            store.save(record, {"seconds": 1})
+            store.save(record)
     except StorageError as error:
         return error
     return None
@@ -186,7 +197,7 @@ def test_disk_that_fails_at_any_step_is_said_and_loses_nothing(
     errors = []
     for place in range(counted.calls):
         store = Store(tmp_path / str(place), warn=pytest.fail)
-        store.save(RECORD, {})
+        store.save(RECORD)
         with monkeypatch.context() as patch:
             patch.setattr(os, step, Failing(step, place, code))
             errors.append(_write(store, other))

@@ -10,6 +10,7 @@ from reproduce.records import Store
 from reproduce.runner import Fate, Job, run_missing
 from reproduce.storage import StorageError
 from tests.processes import Start
+from tests.reproduce._examples import numbers
 from tests.reproduce._invocation import FAILING_SEED, Lines, job
 
 ROOT = Path(__file__).parents[2]
@@ -40,10 +41,6 @@ def _read_until(process: "subprocess.Popen[str]", line: str) -> None:
     pytest.fail(f"{line!r} never came")
 
 
-def _records(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "records").rglob("*.json")}
-
-
 def test_run_missing_makes_each_once(tmp_path: Path) -> None:
     store = Store(tmp_path, warn=pytest.fail)
     first = run_missing([job(0, 0), job(1, 0)], store, {}, Lines())
@@ -61,17 +58,17 @@ def test_run_missing_goes_on_after_a_failure_and_tells(
     assert [one.run.seed for one in summary[Fate.FAILED]] == [FAILING_SEED]
     assert [one.run.seed for one in summary[Fate.MADE]] == [1]
     assert "RuntimeError: as asked" in capsys.readouterr().err
-    assert len(_records(tmp_path)) == 1
+    assert len(numbers(tmp_path)) == 1
 
 
 def test_run_missing_runs_a_damaged_record_again(tmp_path: Path) -> None:
     warnings: list[str] = []
     store = Store(tmp_path, warn=warnings.append)
     run_missing([job(0, 0)], store, {}, Lines())
-    whole = _records(tmp_path)
+    whole = numbers(tmp_path)
     store.path(job(0, 0).run).write_bytes(b"{")
     assert len(run_missing([job(0, 0)], store, {}, Lines())[Fate.MADE]) == 1
-    assert _records(tmp_path) == whole
+    assert numbers(tmp_path) == whole
     assert len(warnings) == 1
 
 
@@ -107,11 +104,11 @@ def test_killed_invocation_loses_only_the_run_in_progress(invoke: Start, tmp_pat
     _read_until(killed, "began 1")
     killed.kill()
     killed.communicate()
-    assert len(_records(tmp_path / "killed")) == 1
+    assert len(numbers(tmp_path / "killed")) == 1
     resumed = _lines(invoke(tmp_path / "killed", 0, 0, 1, 2))
     assert resumed == ["reused 0", "began 1", "completed 1", "began 2", "completed 2"]
     _lines(invoke(tmp_path / "whole", 0, 0, 1, 2))
-    assert _records(tmp_path / "killed") == _records(tmp_path / "whole")
+    assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
 
 
 def test_concurrent_invocations_share_the_work(invoke: Start, tmp_path: Path) -> None:
@@ -120,7 +117,7 @@ def test_concurrent_invocations_share_the_work(invoke: Start, tmp_path: Path) ->
     lines = [line for process in both for line in _lines(process)]
     made = sorted(line for line in lines if line.startswith("began"))
     assert made == [f"began {seed}" for seed in seeds]
-    assert len(_records(tmp_path)) == len(seeds)
+    assert len(numbers(tmp_path)) == len(seeds)
 
 
 def test_invocation_waits_for_a_run_of_another_and_takes_it_over_when_killed(

@@ -32,7 +32,7 @@ def _changed(accuracy: float, loss: Any = None, environment: Mapping[str, Any] =
 
 def test_equal_versions_must_give_equal_bytes(reference: Store) -> None:
     assert compare(OURS, reference).verdict == MISSING
-    reference.save(OURS, {})
+    reference.save(OURS)
     assert compare(OURS, reference).verdict == IDENTICAL
     assert compare(_changed(0.8001), reference).verdict == DIFFERS
     assert not compare(_changed(0.8001), reference).is_good
@@ -52,14 +52,14 @@ def test_equal_versions_must_give_equal_bytes(reference: Store) -> None:
 def test_other_versions_must_give_numbers_within_bounds(
     reference: Store, ours: Record, verdict: str
 ) -> None:
-    reference.save(OURS, {})
+    reference.save(OURS)
     compared = compare(ours, reference)
     assert compared.verdict == verdict, compared.detail
     assert ("curve" in compared.detail) == (ours.result != OURS.result)
 
 
 def test_other_threads_are_compared_within_bounds(reference: Store) -> None:
-    reference.save(OURS, {})
+    reference.save(OURS)
     assert compare(record(TABLE1, "is", 0, {0: 0.1, 500: 0.81}, threads=1), reference).is_good
 
 
@@ -70,14 +70,14 @@ def test_a_share_of_the_seconds_is_recomputed_drawn_by_the_keys(
     records = [record(TABLE1, case, seed, {0: 0.1, 500: 0.8}) for case in cases for seed in (0, 7)]
     long = min(records, key=lambda one: one.run.key)
     seconds = {one.run.key: 100.0 if one is long else 10.0 for one in records}
-    tidy.add(tmp_path, [(one, {"seconds": seconds[one.run.key]}) for one in records])
+    tidy.add(tmp_path, [replace(one, timings={"seconds": seconds[one.run.key]}) for one in records])
     reference = tidy.Tables(tmp_path)
     for share, count in ((0.01, 0), (0.06, 1), (0.15, 2), (0.6, 1), (1.0, 8)):
         chosen = verification.chosen(reference, share)
         assert len(chosen) == count
         assert sum(seconds[one.run.key] for one in chosen) <= share * 170.0
         assert chosen == sorted(chosen, key=lambda one: one.run.key)
-        assert (long in chosen) == (share >= 0.6)
+        assert (long.run in [one.run for one in chosen]) == (share >= 0.6)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path)
     jobs = making.verified_jobs(1.0, stripes, {**EXECUTION, "threads": 9})
     assert {(job.run.case, job.run.seed) for job in jobs} == {
@@ -93,11 +93,12 @@ def test_the_shares_runs_are_those_of_the_whole() -> None:
 
 def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> None:
     source = Store(tmp_path, warn=pytest.fail)
-    source.save(OURS, {"seconds": 1.0})
+    timed = replace(OURS, timings={"seconds": 1.0})
+    source.save(timed)
     cases = TABLE1.with_methods(("sgd", "is"))
     jobs = table1.jobs(cases, (0,), "auto", pytest.fail, EXECUTION)
     found, missing = verification.collect(jobs, source)
-    assert found == [(OURS, {"seconds": 1.0})]
+    assert found == [timed]
     assert [job.run.case for job in missing] == ["sgd"]
 
 
@@ -105,17 +106,17 @@ def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def make(plan: Plan, workers: Workers) -> int:
-        Store(plan.output, warn=pytest.fail).save(OURS, {})
+        Store(plan.output, warn=pytest.fail).save(OURS)
         return 0
 
     monkeypatch.setattr("reproduce.cli.commands.make", make)
     monkeypatch.setattr(verification, "REFERENCE", tmp_path)
     assert cli.main(["verify", "--jobs", "2", "--share", "0.5"]) == 1
     assert MISSING in capsys.readouterr().out
-    tidy.add(tmp_path, [(OURS, {})])
+    tidy.add(tmp_path, [OURS])
     assert cli.main(["verify"]) == 0
     assert "1 of 1 runs confirm the reference" in capsys.readouterr().out
-    tidy.add(tmp_path, [(_changed(0.5), {})])
+    tidy.add(tmp_path, [_changed(0.5)])
     assert cli.main(["verify"]) == 1
     assert DIFFERS in capsys.readouterr().out
 
@@ -128,7 +129,7 @@ def test_recomputed_runs_confirm_their_own_reference(reference: Store) -> None:
         first, second = (
             _record(table1.jobs(cases, (seed,), "auto", stripes, execution)[0]) for _ in range(2)
         )
-        reference.save(first, {})
+        reference.save(first)
         assert compare(second, reference).verdict == IDENTICAL
 
 

@@ -1,4 +1,4 @@
-"""One process per library, two updates of each system in turn, of which the second is timed."""
+"""One process per library, whose systems take turns of two updates."""
 
 import os
 import time
@@ -16,7 +16,9 @@ from benchmarks.asked import Asked
 from benchmarks.peers import gpu as device
 from benchmarks.peers.networks.problem import problem
 from benchmarks.peers.problem import flat
+from benchmarks.peers.race import UPDATES
 from benchmarks.peers.worker import fix_threads
+from reproduce.timing import Turn
 
 LIBRARIES = {"library": (), "torch_loops": ("torch",), "jax_loops": ("jax",)}
 """What each module needs beyond this project's own dependencies."""
@@ -58,8 +60,8 @@ def race(
             for place in Random(turn).sample(range(len(systems)), len(systems)):
                 process, algorithm, name = systems[place]
                 time.sleep(_PAUSE)
-                process.ask("update", algorithm, name)
-                seconds[place].append(process.ask("update", algorithm, name))
+                own = [process.ask("update", algorithm, name) for _ in range(UPDATES)]
+                seconds[place].append(Turn(own).median)
             say(f"{network}: round {turn + 1} of {repeats}")
     return [
         {

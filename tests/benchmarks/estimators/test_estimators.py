@@ -49,7 +49,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     comparison = TINY.training.panels["SGD"]
     (name,) = comparison.methods
     for seed in (0, 1):
-        store.save(record(comparison, name, seed, {0: 0.1, 2: 0.3, 4: 0.5 + 0.1 * seed}), {})
+        store.save(record(comparison, name, seed, {0: 0.1, 2: 0.3, 4: 0.5 + 0.1 * seed}))
     return store
 
 

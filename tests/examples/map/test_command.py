@@ -83,15 +83,14 @@ def test_a_fresh_clone_goes_on_from_the_tables(
     with open(tmp_path / "log", "w") as log:
         assert command.make(plan(), clone, 1, 1, Console(file=log)) == 0
     count = len(list((tmp_path / "records").rglob("records/*/*/seed-*.json")))
-    assert count == len(Tables(made.tables).entries)
+    assert count == len(Tables(made.tables).scan())
 
 
 def test_what_is_missing_says_so(made: Where, tmp_path: Path) -> None:
     there = where(tmp_path)
     store = Store(there.records, warn=pytest.fail)
-    entries = Tables(made.tables).entries
-    for record, timings in entries[:-1]:
-        store.save(record, timings)
+    for record in Tables(made.tables).scan()[:-1]:
+        store.save(record)
     command.publish(store, there.tables)
     text = command.write(plan(), there, Console(quiet=True))
     assert "not run to its end yet" in text

@@ -61,9 +61,6 @@ class Records:
     def scan(self, experiment: str = "*") -> list[Record]:
         return self.tuned if experiment == jobs.TUNING else self.final
 
-    def timings(self, run: object) -> None:
-        return None
-
 
 def _method(job: Job) -> str:
     return job.run.case.split(".")[1]
@@ -145,7 +142,7 @@ def test_measures_that_are_not_finite_come_through_tables_and_page(tmp_path: Pat
         replace(one, result={**one.result, "nll": math.nan, "gap": math.nan, "status": "diverged"})
         for one in records.final
     ]
-    tidy.add(tmp_path, [(one, {}) for one in [*records.tuned, *final]])
+    tidy.add(tmp_path, [*records.tuned, *final])
     text, _ = report.render(Tables(tmp_path), PLAN, tmp_path / "map.md", tmp_path / "map")
     line = next(one for one in text.splitlines() if one.startswith("| SNES"))
     assert "| nan " in line

@@ -194,13 +194,15 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
 def test_confirmation_is_judged_on_images_drawn_anew_too() -> None:
     runs = _runs("R13 tanh", _all(0.0), [*EARLIER, *FRESH], spread=0.01)
     beside = {"held_out": {"per_evaluation": [0.1] * 6}}
-    anew = drawn_anew(runs, lambda run: None if run.case == "sgd" else beside)
+    anew = drawn_anew(
+        [one if one.run.case == "sgd" else replace(one, timings=beside) for one in runs]
+    )
     assert {one.result["curve"]["accuracy"][-1] for one in anew} == {0.1}
     assert len(anew) < len(runs)
     _, (_, confirmation, _) = readings.told(runs, PROTOCOL, anew=anew)
     # Those of SGD were not recorded.
     assert "drawn at each evaluation (R10) not all recorded. Rows" in confirmation.lines[0]
-    anew = drawn_anew(runs, lambda run: beside)
+    anew = drawn_anew([replace(one, timings=beside) for one in runs])
     _, (_, confirmation, _) = readings.told(runs, PROTOCOL, anew=anew)
     assert "rows as one test: not contradicted (p = 1), with" in confirmation.lines[0]
     assert "drawn at each evaluation (R10) contradicted (p = " in confirmation.lines[0]

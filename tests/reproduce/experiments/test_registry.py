@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from reproduce import training
+from reproduce.experiments import exact
 from reproduce.experiments.base import RECORDS, Experiment, cases_of
 from reproduce.experiments.registry import TRAINING
 from reproduce.protocols import Case, Comparison, Panels
@@ -69,7 +70,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("results"), warn=pytest.fail)
 
 
-@pytest.mark.parametrize("experiment", TRAINING, ids=lambda one: one.NAME)
+@pytest.mark.parametrize("experiment", [*TRAINING, exact.FIGURE], ids=lambda one: one.NAME)
 def test_experiment_runs_and_renders(
     experiment: Experiment[Any], store: Store, tmp_path: Path
 ) -> None:
@@ -88,7 +89,7 @@ def test_experiment_runs_and_renders(
     assert "NOT the paper's budget" in text
     assert "missing" not in text
     assert all(path.stat().st_size for path in written)
-    if experiment.NAME.startswith("figure"):
+    if experiment.NAME.startswith(("figure", "exact")):
         assert sorted(path.suffix for path in written) == [".csv", ".md", ".pdf", ".png"]
         csv = next(path for path in written if path.suffix == ".csv")
         _check_plotted(pd.read_csv(csv), protocol, store, jobs)

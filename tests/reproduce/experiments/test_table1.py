@@ -16,7 +16,7 @@ from reproduce.protocols import (
 )
 from reproduce.records import Store
 from reproduce.runner import Fate, run_missing
-from tests.reproduce._examples import record, stripes
+from tests.reproduce._examples import numbers, record, stripes
 from tests.reproduce._invocation import Lines
 
 TINY = Comparison(
@@ -27,12 +27,11 @@ EXECUTION = {"threads": 0, "device": "cpu", "jit_compile": False}
 ENVIRONMENT = {"tensorflow": "2.21.0", "keras": "3.15.1", "processor": "a processor"}
 
 
-def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[Path, bytes]:
+def _run(folder: Path, seeds: Sequence[int], methods: tuple[str, ...]) -> dict[Path, str]:
     store = Store(folder, warn=pytest.fail)
     jobs = table1.jobs(TINY.with_methods(methods), seeds, "auto", stripes, EXECUTION)
     assert not run_missing(jobs, store, ENVIRONMENT, Lines())[Fate.FAILED]
-    records = folder / "records"
-    return {path.relative_to(records): path.read_bytes() for path in records.rglob("*.json")}
+    return numbers(folder)
 
 
 def test_records_do_not_depend_on_order_or_company(tmp_path: Path) -> None:

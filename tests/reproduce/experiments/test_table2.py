@@ -1,6 +1,6 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,22 +11,23 @@ from reproduce.data import Mnist
 from reproduce.experiments import table2
 from reproduce.experiments.table2 import PROTOCOL, QUICK, Timing
 from reproduce.protocols import TABLE1
-from reproduce.records import Record, Store
+from reproduce.records import Record
 from tests.reproduce._examples import ENVIRONMENT, stripes
 
 EXECUTION = {"threads": 2, "device": "cpu", "jit_compile": False}
 
 
-def _save(store: Store, timing: Timing, seconds: Mapping[str, float]) -> None:
+def _timed(timing: Timing, seconds: Mapping[str, float]) -> list[Record]:
+    found = []
     for job in table2.jobs(timing, stripes, EXECUTION):
         if job.run.case in seconds:
-            median = seconds[job.run.case]
-            timings: dict[str, Any] = {
+            timings = {
                 "updates": job.steps,
                 "first_update_seconds": 2.5,
-                "median_update_seconds": median,
+                "median_update_seconds": seconds[job.run.case],
             }
-            store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}), timings)
+            found.append(Record(job.run, ENVIRONMENT, {"status": "completed"}, timings))
+    return found
 
 
 def test_jobs_time_table1s_methods_in_both_ways_and_sgd_once() -> None:
@@ -45,9 +46,8 @@ def test_jobs_time_table1s_methods_in_both_ways_and_sgd_once() -> None:
 
 
 def test_table_shows_medians_ratios_and_the_papers(tmp_path: Path) -> None:
-    store = Store(tmp_path, warn=pytest.fail)
-    _save(store, PROTOCOL, {"sgd.subspace": 0.002, "is.plain": 3.0, "is.subspace": 0.1})
-    text, written = table2.render(store, PROTOCOL, tmp_path)
+    timed = _timed(PROTOCOL, {"sgd.subspace": 0.002, "is.plain": 3.0, "is.subspace": 0.1})
+    text, written = table2.render(timed, PROTOCOL, tmp_path)
     (plain,) = [line for line in text.splitlines() if line.startswith("| IS ") and "plain" in line]
     cells = [cell.strip() for cell in plain.strip("|").split("|")]
     assert cells == [
@@ -63,27 +63,24 @@ def test_table_shows_medians_ratios_and_the_papers(tmp_path: Path) -> None:
 
 
 def test_seconds_are_the_mean_over_the_repetitions_that_there_are(tmp_path: Path) -> None:
-    store = Store(tmp_path, warn=pytest.fail)
-    for repetition, seconds in ((0, 0.002), (3, 0.004)):
-        jobs = table2.jobs(PROTOCOL, stripes, EXECUTION)
-        (job,) = [j for j in jobs if (j.run.case, j.run.seed) == ("sgd.subspace", repetition)]
-        timings = {"updates": 101, "first_update_seconds": 1.0, "median_update_seconds": seconds}
-        store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}), timings)
-    (sgd,) = [row for row in table2.rows(store, PROTOCOL) if row.method == "sgd"]
+    timed = [
+        one
+        for repetition, seconds in ((0, 0.002), (3, 0.004))
+        for one in _timed(PROTOCOL, {"sgd.subspace": seconds})
+        if one.run.seed == repetition
+    ]
+    (sgd,) = [row for row in table2.rows(timed, PROTOCOL) if row.method == "sgd"]
     assert sgd.repetitions == {0: 0.002, 3: 0.004}
     assert sgd.seconds == pytest.approx(0.003)
-    assert "0.0030 ± 0.0014" in table2.render(store, PROTOCOL, tmp_path)[0]
+    assert "0.0030 ± 0.0014" in table2.render(timed, PROTOCOL, tmp_path)[0]
 
 
 def test_records_without_their_seconds_or_of_another_budget_are_left_out(tmp_path: Path) -> None:
-    store = Store(tmp_path, warn=pytest.fail)
-    _save(store, QUICK, {"sgd.subspace": 0.002})
-    assert table2.has_records(store, QUICK)
-    assert not table2.has_records(store, PROTOCOL)
-    assert "**NOT enough updates for a median" in table2.render(store, QUICK, tmp_path)[0]
-    (sidecar,) = (tmp_path / "timings").rglob("*.json")
-    sidecar.write_text("{")
-    assert not table2.has_records(store, QUICK)
+    timed = _timed(QUICK, {"sgd.subspace": 0.002})
+    assert table2.has_records(timed, QUICK)
+    assert not table2.has_records(timed, PROTOCOL)
+    assert "**NOT enough updates for a median" in table2.render(timed, QUICK, tmp_path)[0]
+    assert not table2.has_records([replace(one, timings={}) for one in timed], QUICK)
 
 
 def test_seconds_stand_in_the_timings_alone() -> None:

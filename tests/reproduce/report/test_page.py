@@ -9,7 +9,7 @@ import pytest
 from reproduce import paper, report
 from reproduce.claims import CLAIMS
 from reproduce.claims.parts import Fact, Part, Prediction
-from reproduce.experiments import table2
+from reproduce.experiments import exact, table2
 from reproduce.protocols import TABLE1
 from reproduce.records import Record, Store
 from reproduce.report.view import PENDING, part_view
@@ -38,14 +38,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in range(5, 25):
         evaluated = len(TABLE1.training.evaluations)
         held_out = {"held_out": {"all": [0.8] * evaluated, "per_evaluation": [0.79] * evaluated}}
-        one = record(TABLE1, "sgd", seed, _curve("sgd", (seed % 5 - 2) / 100))
-        store.save(one, held_out)
+        curve = _curve("sgd", (seed % 5 - 2) / 100)
+        store.save(record(TABLE1, "sgd", seed, curve, timings=held_out))
     for seed in (0, 1):
-        store.save(record(TABLE1, "is", seed, _curve("is", 0.2 + seed / 100)), {})
+        store.save(record(TABLE1, "is", seed, _curve("is", 0.2 + seed / 100)))
     for job in table2.jobs(table2.PROTOCOL, stripes, EXECUTION):
         if job.run.case == "sgd.subspace":
             timed = {"updates": 101, "first_update_seconds": 1.0, "median_update_seconds": 0.002}
-            store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}), timed)
+            store.save(Record(job.run, ENVIRONMENT, {"status": "completed"}, timed))
     (folder / "figures").mkdir()
     (folder / "figures" / "figure4.png").write_bytes(PIXEL)
     text, used, files = report.render({"here": store}, folder, folder / "figures")
@@ -114,6 +114,30 @@ def test_markdown_embeds_the_figures_there_are_and_the_readings_not_run(written:
         "stability (1 of 1).\n"
     ) in text
     assert "| SGD, - | 0.870 | 0.0020 | 1.0 |" in text
+
+
+def test_accurate_means_stand_beside_the_methods_that_estimate_them(tmp_path: Path) -> None:
+    whole = exact.FIGURE.PROTOCOL.panels[
+        "Table 1's methods, and their algorithms with accurate means"
+    ]
+    own, other = (Store(tmp_path / name, warn=pytest.fail) for name in ("own", "reference"))
+    levels = {name: 0.5 + at / 100 for at, name in enumerate(whole.methods)}
+    for name, level in levels.items():
+        for seed in range(5, 25):
+            curve = dict.fromkeys(whole.training.evaluations, level + seed / 1000)
+            other.save(record(whole, name, seed, curve))
+            if name in TABLE1.methods:
+                own.save(record(whole, name, seed, curve))
+    report.render({"own": own, "reference": other}, tmp_path, tmp_path)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    section = text.split("## Beyond the paper: the algorithms")[1].split("## ")[0]
+    # Own records are Table 1's alone.
+    assert "From\nthe reference" in section or "From\nreference" in section
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines()]
+    shown = {cells[0]: cells[1:] for cells in rows if len(cells) == 7}
+    assert shown["IS"] == ["0.524 ± 0.006"] * 5 + ["-0.040 [-0.040, -0.040]"]
+    assert shown["HR"][-1] == "-0.030 [-0.030, -0.030]"
+    assert shown["SGD"][-1] == shown["Algorithm 1, accurate mean"][-1] == "-"
 
 
 def test_csv_has_every_number_unrounded(written: Path) -> None:
