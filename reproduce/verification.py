@@ -71,8 +71,8 @@ def chosen(reference: Tables, share: float) -> list[Record]:
 def compare(ours: Record, reference: Archive) -> Recomputed:
     """Returns how a recomputed record stands to the reference.
 
-    With equal machine, versions and threads all but the timings must be equal. Otherwise numbers must be
-    within the bounds above, and everything else equal.
+    With equal machine, versions and threads all but the timings must be equal. Otherwise numbers
+    must be within the bounds above, and everything else equal.
 
     Args:
         ours: The recomputed record.

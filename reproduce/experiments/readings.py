@@ -47,12 +47,13 @@ def run(records: Sequence[Record]) -> dict[str, bool]:
 
 
 class Section(NamedTuple):
-    """A part of what is told of the readings: sentences and a table."""
+    """A part of a page: sentences, a table and, by its stem, a figure."""
 
     title: str
     lines: Sequence[str]
     header: Sequence[str]
     cells: Sequence[Sequence[str]]
+    figure: str = ""
 
 
 class Told(NamedTuple):

@@ -2,33 +2,33 @@
 
 import base64
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from reproduce import tables
 from reproduce.claims import judge
 from reproduce.claims.bounds import STATED
-from reproduce.claims.cases import COLUMNS, NAMES
-from reproduce.claims.claim import Contrast, Finding
-from reproduce.claims.evidence import Evidence
-from reproduce.claims.measures import END, MissingError, final
+from reproduce.claims.cases import COLUMNS
+from reproduce.claims.claim import Finding
+from reproduce.claims.measures import END
 from reproduce.claims.parts import ALPHA, Part
 from reproduce.claims.tables import ROUNDING
-from reproduce.experiments import base, exact, reading_distances, readings, table2
-from reproduce.protocols import TABLE1, Case
-from reproduce.records import Archive, Record
+from reproduce.experiments import base, reading_distances, readings
+from reproduce.protocols import TABLE1
+from reproduce.records import Archive
 from reproduce.report import view
-from reproduce.summary import TITLES, by_case, environment, spread, summarise
+from reproduce.report.beside import first, sections
+from reproduce.summary import environment
 
 NAME = "report"
 
-BEYOND = (exact.FIGURE.NAME, "map")
-"""The figures of what lies beyond the paper; the map is drawn by `make map`."""
+_CODE = re.compile("`([^`]+)`")
 
 
 def render(
@@ -45,20 +45,16 @@ def render(
         The conclusion in plain words, the names of the stores that decided, and the files written.
     """
     findings = judge(stores)
-    records, times = (
-        {name: store.scan(kind) for name, store in stores.items()}
-        for kind in (base.RECORDS, table2.NAME)
-    )
-    read = _first(records, lambda found: any(readings.run(found).values()))
-    trained = _first(records, lambda found: bool(base.recorded(found, TABLE1)))
-    accurate = _first(records, lambda found: exact.is_run(found, exact.FIGURE.PROTOCOL))
-    timed = _first(times, lambda found: table2.has_records(found, table2.PROTOCOL))
+    records = {name: store.scan(base.RECORDS) for name, store in stores.items()}
+    read = first(records, lambda found: any(readings.run(found).values()))
     is_run = readings.run(records[read])
     unrun = [setting for setting, recorded in is_run.items() if not recorded]
     shown = view.topics(findings, is_run.keys() - set(unrun))
     anew = reading_distances.drawn_anew(records[read])
     told = readings.told(records[read], readings.PROTOCOL, anew=anew)
     said = [*view.conclusion(shown), *filter(None, [told.conclusion])]
+    beside = sections(stores)
+    named = [name for one in shown for name in one.topic.figures]
     context = {
         "conclusion": said,
         "topics": shown,
@@ -74,16 +70,10 @@ def render(
         "readings_notes": readings.NOTES,
         "unrun": unrun,
         "readings_from": read,
-        "costs": _costs(times[timed], records[trained]),
-        "timed_from": timed,
-        "accurate": _accurate(stores[accurate]),
-        "accurate_header": ["row", *map(str, COLUMNS), "end, less its algorithm's"],
-        "accurate_from": accurate,
-        "elsewhere": _elsewhere(records[trained]),
-        "table1_from": trained,
+        "beside": beside,
         "machines": sorted({environment(one) for found in records.values() for one in found}),
         "seeds": sorted({one.run.seed for found in records.values() for one in found}),
-        "pictures": _pictures(shown, figures),
+        "pictures": _pictures([*named, *(one.figure for one in beside)], figures),
         "folder": Path(os.path.relpath(figures, output)).as_posix(),
     }
     written = tables.write(_filled("report.md.j2", context), _frame(findings), output / NAME)
@@ -103,80 +93,18 @@ def _filled(template: str, context: Mapping[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     loaded.filters["cell"] = lambda text: str(text).replace("|", "\\|")
+    loaded.filters["code"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", escape(text)))
     return loaded.get_template(template).render(context)
 
 
-def _pictures(shown: Sequence[view.TopicView], figures: Path) -> dict[str, str]:
+def _pictures(names: Sequence[str], figures: Path) -> dict[str, str]:
     """The figures there are, by name, as text that a page can hold."""
-    names = [*(name for one in shown for name in one.topic.figures), *BEYOND]
     paths = {name: figures / f"{name}.png" for name in names}
     return {
         name: base64.b64encode(path.read_bytes()).decode()
         for name, path in paths.items()
         if path.exists()
     }
-
-
-def _first(found: Mapping[str, list[Record]], has: Callable[[list[Record]], bool]) -> str:
-    """Returns the name of the first store that has something, of the last if none has."""
-    return next((name for name, records in found.items() if has(records)), list(found)[-1])
-
-
-def _costs(timed: Sequence[Record], records: Sequence[Record]) -> list[list[str]]:
-    """What a row of Table 1 costs: accuracy against seconds, per weight update and of all."""
-    updates = TABLE1.training.updates
-    ends = {row.name: row.at(updates) for row in summarise(records, TABLE1, None)}
-    return [
-        [
-            f"{TITLES[row.method]}, {'-' if row.method == 'sgd' else row.kernels}",
-            f"{mean(ends[row.method]):.3f}",
-            f"{row.seconds:.4f}",
-            f"{updates * row.seconds:.1f}",
-        ]
-        for row in table2.rows(timed, table2.PROTOCOL)
-        if row.seconds is not None and ends.get(row.method)
-    ]
-
-
-def _accurate(store: Archive) -> list[list[str]]:
-    """Table 1's rows and their algorithms with accurate means, by the fresh seeds."""
-    evidence, lines = Evidence.read(store), []
-    algorithms = {name: Case(TABLE1.training, method) for name, method in exact.ACCURATE.items()}
-    try:
-        for name, case in (TABLE1.cases() | algorithms).items():
-            curves = evidence.curves(case).values()
-            means = [_mean([curve[update] for curve in curves]) for update in COLUMNS]
-            lines.append([NAMES.get(name, name), *means, "-"])
-            if name in exact.ALGORITHM:
-                own = algorithms[exact.ALGORITHM[name]]
-                apart = Contrast("", final, case, own).on(evidence)
-                lines[-1][-1] = view.part_view(apart, 1).effect
-    except MissingError:
-        return []
-    return lines
-
-
-def _elsewhere(records: Sequence[Record]) -> list[list[str]]:
-    """Each row's end on all test images, and on 1,000 drawn anew (R10), where that was recorded."""
-    runs_of, lines = by_case(records), []
-    for row, case in TABLE1.cases().items():
-        found = [
-            held_out
-            for record in runs_of(case).values()
-            if record.result["diverged_at"] is None
-            if (held_out := record.timings.get("held_out"))
-        ]
-        kinds = ("all", "per_evaluation")
-        ends = (_mean([one[kind][-1] for one in found]) for kind in kinds)
-        lines.append([NAMES[row], str(len(found)), *ends])
-    return lines
-
-
-def _mean(values: Sequence[float]) -> str:
-    if not values:
-        return "not run"
-    deviation = spread(values)
-    return f"{mean(values):.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
 
 
 def _frame(findings: Sequence[Finding]) -> pd.DataFrame:

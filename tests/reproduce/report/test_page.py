@@ -102,13 +102,17 @@ def test_markdown_embeds_the_figures_there_are_and_the_readings_not_run(written:
     assert "![figure4](figures/figure4.png)" in text
     assert "figure5.png" not in text
     screened, confirmed = text.split("### ")[-2:]
+    accurate = text.split("## Beyond the paper: the algorithms")[1].split("## ")[0]
+    assert accurate.endswith("From here.\n\nNot run yet.\n\n")
     assert "| Table 1's | sgd | not run |" in screened
     assert "| Table 1's | is | 2 |" in screened
     assert "| Table 1's | sgd | 20 |" in confirmed
     assert "| Table 1's | is | not run |" in confirmed
     assert "| R13 tanh" not in text
     assert re.search("^Not run yet: .*; R13 tanh; ", text, re.MULTILINE)
-    assert "| SGD | 20 | 0.800 ± 0.000 | 0.790 ± 0.000 |" in text
+    assert f"| SGD | 20 | all 10,000 |{' 0.800 ± 0.000 |' * 5}" in text
+    assert f"| SGD | 20 | 1,000 drawn anew |{' 0.790 ± 0.000 |' * 5}" in text
+    assert f"| IS | 0 | all 10,000 |{' not run |' * 5}" in text
     assert (
         "\nOf the paper's statements hold, or are not contradicted, all on Table 1 (1 of 1), "
         "stability (1 of 1).\n"
@@ -131,8 +135,7 @@ def test_accurate_means_stand_beside_the_methods_that_estimate_them(tmp_path: Pa
     report.render({"own": own, "reference": other}, tmp_path, tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     section = text.split("## Beyond the paper: the algorithms")[1].split("## ")[0]
-    # Own records are Table 1's alone.
-    assert "From\nthe reference" in section or "From\nreference" in section
+    assert "From reference." in section  # one's own are Table 1's alone
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines()]
     shown = {cells[0]: cells[1:] for cells in rows if len(cells) == 7}
     assert shown["IS"] == ["0.524 ± 0.006"] * 5 + ["-0.040 [-0.040, -0.040]"]
