@@ -238,7 +238,7 @@ TRACED: Mapping[str, Mapping[str, Source]] = {
         "to 0.17 to 0.22 of": Source(
             ESTIMATORS, lambda r: span(errors(r, AVERAGING, "3600", "1.5"))
         ),
-        "cost 5.3 of SGD's updates, 100 gradients 10.2 and 1000 losses 51.8; with 2 threads": Source(
+        "5.3 of SGD's updates, 100 gradients 10.2 and 1000 losses 51.8; with 2 threads": Source(
             ESTIMATORS,
             lambda r: [
                 *costs(1, DEFAULT)(r),
