@@ -84,7 +84,7 @@ def _looks(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
     values = [name for name in names if name not in style.ROWS]
     methods = {row.name: row.method for panel in panels for row in panel.rows}
     return {
-        name: style.level(values.index(name), len(values))
+        name: style.level(values.index(name), len(values), len(names) - len(values))
         if name in values
         else style.line(methods[name])
         for name in names

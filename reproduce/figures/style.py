@@ -47,15 +47,16 @@ def line(row: str) -> dict[str, Any]:
     return _look(COLOURS[row.partition("-")[0]], *ROWS[row])
 
 
-def level(which: int, among: int) -> dict[str, Any]:
+def level(which: int, among: int, beside: int = 0) -> dict[str, Any]:
     """Returns the look of one of several values, from light to dark.
 
     Args:
         which: The value's place, from 0 on.
         among: How many values there are.
+        beside: How many rows of Table 1 are shown too, whose first markers are not taken again.
     """
     share = _LIGHTEST * (1 - which / max(1, among - 1))
-    return _look(to_hex(mpl.colormaps["viridis"](share)), *_LEVELS[which % len(_LEVELS)])
+    return _look(to_hex(mpl.colormaps["viridis"](share)), *_LEVELS[(which + beside) % len(_LEVELS)])
 
 
 def _look(colour: str, dashes: Any, marker: str) -> dict[str, Any]:

@@ -132,7 +132,8 @@ class Panels:
         """Returns one method for each of Table 1's rows that occurs, side by side."""
         shown = list(self.panels.values())
         rows = {method.row: method for panel in shown for method in panel.methods.values()}
-        return Comparison(shown[0].training, rows)
+        known = {row: method for row, method in rows.items() if row in _table1_methods()}
+        return Comparison(shown[0].training, known)
 
     def differences(self, other: "Panels") -> list["Difference"]:
         """Returns the fields in which any panel differs from that of `other`, each once."""
