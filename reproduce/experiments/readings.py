@@ -15,7 +15,7 @@ import pandas as pd
 from reproduce import tables
 from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.claims.parts import ALPHA, Part
-from reproduce.experiments import base
+from reproduce.experiments.base import Experiment
 from reproduce.experiments.reading_distances import (
     TABLE1_ROWS,
     Distance,
@@ -26,17 +26,11 @@ from reproduce.experiments.reading_distances import (
     p_value,
 )
 from reproduce.experiments.reading_settings import PROTOCOL as PROTOCOL
-from reproduce.experiments.reading_settings import QUICK as QUICK
-from reproduce.experiments.reading_settings import SETTINGS
+from reproduce.experiments.reading_settings import QUICK, SETTINGS
 from reproduce.protocols import Panels
 from reproduce.readings import READINGS
 from reproduce.records import Record
 from reproduce.summary import centre
-
-NAME = "readings"
-TITLE = "The readings"
-
-jobs, recorded = base.jobs, base.recorded
 
 
 def run(records: Sequence[Record]) -> dict[str, bool]:
@@ -267,30 +261,40 @@ def frame(found: Mapping[str, Sequence[Distance]]) -> pd.DataFrame:
     )
 
 
-def render(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
-    output: Path,
-    figures: Path,
-) -> tuple[str, list[Path]]:
-    """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`.
+class _Readings(Experiment[Panels]):
+    def render(
+        self,
+        records: Sequence[Record],
+        protocol: Panels,
+        seeds: Sequence[int] | None,
+        subspace: str | bool,
+        output: Path,
+        figures: Path,
+    ) -> tuple[str, list[Path]]:
+        """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`.
 
-    Seeds 0 to 4 and 5 to 24 have a part each in it, others have none.
-    """
-    del seeds, figures  # there is no figure
-    parts = [
-        part
-        for one in told(records, protocol, subspace).sections
-        for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
-    ]
-    notes = [
-        *NOTES,
-        *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
-    ]
-    text = tables.page(TITLE, *parts, "## Notes", notes=notes)
-    stages = {"screened": EARLIER, "fresh": FRESH}
-    found = {name: distances(records, protocol, part, subspace) for name, part in stages.items()}
-    suffix = "-quick" if protocol == QUICK else ""
-    return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")
+        Seeds 0 to 4 and 5 to 24 have a part each in it, others have none.
+        """
+        del seeds, figures  # there is no figure
+        parts = [
+            part
+            for one in told(records, protocol, subspace).sections
+            for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
+        ]
+        notes = [
+            *NOTES,
+            *[
+                f"{one.number} {one.name}={one.values}: {one.question}."
+                for one in READINGS.values()
+            ],
+        ]
+        text = tables.page(self.TITLE, *parts, "## Notes", notes=notes)
+        stages = {"screened": EARLIER, "fresh": FRESH}
+        found = {
+            name: distances(records, protocol, part, subspace) for name, part in stages.items()
+        }
+        suffix = "-quick" if protocol == self.QUICK else ""
+        return text, tables.write(text, frame(found), output / f"{self.NAME}{suffix}")
+
+
+EXPERIMENT = _Readings("readings", "The readings", PROTOCOL, QUICK)
