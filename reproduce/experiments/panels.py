@@ -13,10 +13,7 @@ from reproduce.summary import Budget, Panel, summarise
 
 
 def summarised(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
+    records: Sequence[Record], protocol: Panels, seeds: Sequence[int] | None, subspace: str | bool
 ) -> list[Panel]:
     """Returns the panels' rows from records of training; those of other runs are left out.
 

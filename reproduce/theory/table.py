@@ -11,11 +11,7 @@ from reproduce import tables
 from reproduce.records import Record
 from reproduce.summary import ROW_TITLES, counted
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
-from reproduce.theory.protocol import (
-    KERNELS,
-    ROBBINS_MONRO,
-    Theory,
-)
+from reproduce.theory.protocol import KERNELS, ROBBINS_MONRO, Theory
 from reproduce.theory.statement import MISSING, Statement
 
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
