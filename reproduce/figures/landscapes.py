@@ -67,7 +67,9 @@ def draw(record: Record, stem: Path) -> list[Path]:
             image = _map(panels[key], result, values, limits)
             panels[key].set_title(f"({letter}) {_NAMES[each]}", fontsize=9)
             _mark(panels[key], result["minima"], each)
-            _trace(panels[key], settings["cut"])
+            panels[key].plot(
+                *np.transpose(settings["cut"]), color="white", linestyle=":", linewidth=1
+            )
         panels["map"].set_ylabel("")
         bar = figure.colorbar(image, ax=[panels["f"], panels["map"]], aspect=18, pad=0.02)
         bar.set_label("value (nats)")
@@ -111,13 +113,8 @@ def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:
         axes.annotate(text, (x[at], y[at]), **_DEPTH)
 
 
-def _trace(axes: Axes, cut: Any) -> None:
-    x, y = np.array(cut).T
-    axes.plot(x, y, color="white", linestyle=":", linewidth=1.0)
-
-
 def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) -> None:
-    for name in ("f", "local_entropy", "heat"):
+    for name in _NAMES:
         axes.plot(
             cut["distance"],
             cut[name],
@@ -134,20 +131,11 @@ def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) ->
 
 def _plotted(result: Mapping[str, Any], shown: tuple[str, ...]) -> pd.DataFrame:
     axis, cut = result["axis"], result["cut"]
-    maps = [
-        {"panel": name, "x1": x1, "x2": x2, "value": result["maps"][name][i][j]}
-        for name in shown
-        for i, x1 in enumerate(axis)
-        for j, x2 in enumerate(axis)
+    x1, x2 = (values.ravel() for values in np.meshgrid(axis, axis, indexing="ij"))
+    parts = [
+        *[(name, x1, x2, np.ravel(result["maps"][name])) for name in shown],
+        *[(f"minima of {name}", *np.transpose(result["minima"][name])) for name in shown],
+        *[(f"cut of {name}", *np.transpose(cut["points"]), cut[name]) for name in _NAMES],
     ]
-    minima = [
-        {"panel": f"minima of {name}", "x1": x1, "x2": x2, "value": value}
-        for name in shown
-        for x1, x2, value in result["minima"][name]
-    ]
-    lines = [
-        {"panel": f"cut of {name}", "x1": x1, "x2": x2, "value": value}
-        for name in ("f", "local_entropy", "heat")
-        for (x1, x2), value in zip(cut["points"], cut[name], strict=True)
-    ]
-    return pd.DataFrame(maps + minima + lines)
+    columns = ("panel", "x1", "x2", "value")
+    return pd.concat(pd.DataFrame(dict(zip(columns, part, strict=True))) for part in parts)
