@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from reproduce import parallel, runner, verification
+from reproduce import environment, parallel, runner, verification
 from reproduce.data import Mnist
 from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.registry import FURTHER, ILLUSTRATIONS, TRAINING
@@ -85,7 +85,6 @@ def make(plan: Plan, workers: Workers) -> int:
     store = Store(plan.output, warn=CONSOLE.print)
     store.prepare()
     CONSOLE.print("loading TensorFlow ...")
-    from reproduce import environment
     from reproduce.progress import Display
 
     jobs = plan.jobs()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import gaussians as figure
@@ -41,8 +43,6 @@ class Approximation:
 
     def compute(self) -> dict[str, Any]:
         """Returns q, its best Gaussians by exact steps of Algorithms 1 and 2, and divergences."""
-        import numpy as np
-
         from lerh_tf.oracles import Landscape, heat_minimizers, local_entropy_step
 
         def f(v: Array) -> Array:
