@@ -15,13 +15,13 @@ from reproduce.records import Record
 SYMBOLS = {"local_entropy": r"$F_\tau$", "heat": r"$F^H_\tau$"}
 """How the regularizations are written."""
 
-_NAMES = {"f": "loss $f$"} | {
-    "local_entropy": r"local entropy $F_\tau$",
-    "heat": r"heat regularization $F^H_\tau$",
+_LOOKS = {
+    "f": ("loss $f$", "0.2", "-"),
+    "local_entropy": (r"local entropy $F_\tau$", style.COLOURS["sgld"], "--"),
+    "heat": (r"heat regularization $F^H_\tau$", style.COLOURS["hr"], "-."),
 }
-# Each regularization has the colour of a method that minimises it.
-_COLOURS = {"f": "0.2", "local_entropy": style.COLOURS["sgld"], "heat": style.COLOURS["hr"]}
-_DASHES = {"f": "-", "local_entropy": "--", "heat": "-."}
+"""Names, colours, those of a method that minimises it, and dashes."""
+
 _COLOUR_MAP = "cividis"
 _LEVELS = 14
 _FEW = 4
@@ -65,7 +65,7 @@ def draw(record: Record, stem: Path) -> list[Path]:
         limits = float(maps.min()), float(maps.max())
         for letter, key, each, values in zip("ab", ("f", "map"), shown, maps, strict=True):
             image = _map(panels[key], result, values, limits)
-            panels[key].set_title(f"({letter}) {_NAMES[each]}", fontsize=9)
+            panels[key].set_title(f"({letter}) {_LOOKS[each][0]}", fontsize=9)
             _mark(panels[key], result["minima"], each)
             panels[key].plot(
                 *np.transpose(settings["cut"]), color="white", linestyle=":", linewidth=1
@@ -114,15 +114,9 @@ def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:
 
 
 def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) -> None:
-    for name in _NAMES:
-        axes.plot(
-            cut["distance"],
-            cut[name],
-            color=_COLOURS[name],
-            linestyle=_DASHES[name],
-            linewidth=1.6 if name in ("f", regularization) else 0.9,
-            label=_NAMES[name],
-        )
+    for name, (label, colour, dashes) in _LOOKS.items():
+        width = 1.6 if name in ("f", regularization) else 0.9
+        axes.plot(cut["distance"], cut[name], dashes, color=colour, linewidth=width, label=label)
     axes.set_xlim(0, cut["distance"][-1])
     axes.set_xlabel("distance along the dotted line")
     axes.set_ylabel("value (nats)")
@@ -135,7 +129,7 @@ def _plotted(result: Mapping[str, Any], shown: tuple[str, ...]) -> pd.DataFrame:
     parts = [
         *[(name, x1, x2, np.ravel(result["maps"][name])) for name in shown],
         *[(f"minima of {name}", *np.transpose(result["minima"][name])) for name in shown],
-        *[(f"cut of {name}", *np.transpose(cut["points"]), cut[name]) for name in _NAMES],
+        *[(f"cut of {name}", *np.transpose(cut["points"]), cut[name]) for name in _LOOKS],
     ]
     columns = ("panel", "x1", "x2", "value")
     return pd.concat(pd.DataFrame(dict(zip(columns, part, strict=True))) for part in parts)
