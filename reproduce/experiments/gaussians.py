@@ -1,5 +1,6 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -61,20 +62,17 @@ class Approximation:
                 "density": rounded(np.exp(landscape.gaussian(m).log_density(v[:, None])), _DIGITS),
             }
 
+        def seeking(divergence: Any, minimisers: Sequence[Array]) -> dict[str, Any]:
+            along = np.array([divergence(m, x).value for m in v])
+            return {
+                "divergence": rounded(along, _DIGITS),
+                "minimisers": [minimum(m, divergence) for m in minimisers],
+            }
+
         return {
             "v": rounded(v, _DIGITS),
             "f": rounded(f(v[:, None]), _DIGITS),
             "q": rounded(np.exp(landscape.density(x).log_density(v[:, None])), _DIGITS),
-            "mean_seeking": {
-                "divergence": rounded(
-                    np.array([landscape.kl_mean_seeking(m, x).value for m in v]), _DIGITS
-                ),
-                "minimisers": [minimum(mean, landscape.kl_mean_seeking)],
-            },
-            "mode_seeking": {
-                "divergence": rounded(
-                    np.array([landscape.kl_mode_seeking(m, x).value for m in v]), _DIGITS
-                ),
-                "minimisers": [minimum(m, landscape.kl_mode_seeking) for m in modes],
-            },
+            "mean_seeking": seeking(landscape.kl_mean_seeking, [mean]),
+            "mode_seeking": seeking(landscape.kl_mode_seeking, modes),
         }
