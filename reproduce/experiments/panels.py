@@ -61,9 +61,7 @@ class PanelFigure(Experiment[Panels]):
         budget = Budget.of(protocol, self.PROTOCOL, self.QUICK, subspace)
         panels = summarised(records, protocol, seeds, subspace)
         text = tables.panels_markdown(self.TITLE, panels, protocol, self.notes, budget)
-        table = output / f"{self.NAME}{budget.suffix}.md"
-        tables.write_text(table, text)
-        written = [table]
+        written = [tables.write_text(output / f"{self.NAME}{budget.suffix}.md", text)]
         if any(row.curves for panel in panels for row in panel.rows):
             stem = figures / f"{self.NAME}{budget.suffix}"
             written += curves.draw(self.TITLE, self.views(panels), budget, stem, self.columns)
