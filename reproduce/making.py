@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from reproduce import parallel, runner, verification
+from reproduce import environment, parallel, runner, verification
 from reproduce.data import Mnist
 from reproduce.experiments import illustration, table2, theory
 from reproduce.experiments.registry import FURTHER, ILLUSTRATIONS, TRAINING
-from reproduce.parallel import JobsOf, Plan, Workers
+from reproduce.parallel import Plan, Workers
 from reproduce.records import Store
 from reproduce.runner import Fate, Job
 from reproduce.theory.protocol import QUICK_THEORY, THEORY
@@ -31,13 +30,10 @@ def everything(
     seeds: Sequence[int], quick: bool, data: Data, execution: Mapping[str, Any]
 ) -> list[Job]:
     """Returns the runs of every table and figure, each once, those of Table 2 apart."""
-    measured = partial(theory.jobs, QUICK_THEORY if quick else THEORY, seeds)
-    trained = [
-        partial(one.jobs, one.QUICK if quick else one.PROTOCOL, seeds, "auto", data)
-        for one in TRAINING
-    ]
-    builders: list[JobsOf] = [measured, partial(illustration.jobs, ILLUSTRATIONS), *trained]
-    jobs = chain.from_iterable(build(execution) for build in builders)
+    jobs = theory.jobs(QUICK_THEORY if quick else THEORY, seeds, execution)
+    jobs += illustration.jobs(ILLUSTRATIONS, execution)
+    for one in TRAINING:
+        jobs += one.jobs(one.QUICK if quick else one.PROTOCOL, seeds, "auto", data, execution)
     return list({job.run.key: job for job in jobs}.values())
 
 
@@ -53,10 +49,12 @@ def further_jobs(
 ) -> list[Job]:
     """Returns the runs beyond the paper, readings and accurate means, that are not among others."""
     keys = {job.run.key for job in others}
-    jobs = chain.from_iterable(
-        one.jobs(one.PROTOCOL, seeds, "auto", data, execution) for one in FURTHER
-    )
-    return [job for job in jobs if job.run.key not in keys]
+    return [
+        job
+        for one in FURTHER
+        for job in one.jobs(one.PROTOCOL, seeds, "auto", data, execution)
+        if job.run.key not in keys
+    ]
 
 
 def verified_jobs(share: float, data: Data, execution: Mapping[str, Any]) -> list[Job]:
@@ -85,7 +83,6 @@ def make(plan: Plan, workers: Workers) -> int:
     store = Store(plan.output, warn=CONSOLE.print)
     store.prepare()
     CONSOLE.print("loading TensorFlow ...")
-    from reproduce import environment
     from reproduce.progress import Display
 
     jobs = plan.jobs()

@@ -40,12 +40,7 @@ class RecordedSampling(ImportanceSampling):
 _RECORDED_OF_ALL = ("step_norm", "dimensions", "sampled_dimensions", "compiled", "vectorized")
 _RECORDED: Mapping[type[Kernel], tuple[str, ...]] = {
     SGLD: ("standard_error", "non_finite"),
-    RecordedSampling: (
-        "effective_sample_size",
-        "local_entropy",
-        "standard_error",
-        "non_finite",
-    ),
+    RecordedSampling: ("effective_sample_size", "local_entropy", "standard_error", "non_finite"),
     ImportanceSampling: ("effective_sample_size", "standard_error", "non_finite"),
     RobbinsMonro: ("residual", "non_finite"),
 }

@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from reproduce import environment
 from reproduce.pools import LOSSES, Pool, Tell, cluster, processes
 from reproduce.records import Store
 from reproduce.runner import POLL_SECONDS, Fate, Job, Settled, Watcher, attempt, none_settled
@@ -70,8 +71,6 @@ class Plan:
 
     def jobs(self) -> list[Job]:
         """Loads TensorFlow into this process and returns the jobs."""
-        from reproduce import environment
-
         return self.jobs_of(environment.prepare(self.threads))
 
 
@@ -225,8 +224,6 @@ class _Messenger(Watcher):
 
 def _attempt(pickled: bytes, key: str, tell: Tell) -> _Messenger:
     """Makes a run in a worker, unless it is made already or elsewhere."""
-    from reproduce import environment
-
     messenger = _Messenger(key, tell)
     with _ONE_AT_A_TIME:
         plan, jobs = _prepared(pickled)

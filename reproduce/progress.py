@@ -24,9 +24,9 @@ _LINE_SECONDS = 30.0
 class _Going:
     """A run in progress."""
 
+    bar: TaskID
     steps: int = 0
     last_step: float | None = None
-    bar: TaskID | None = None
 
 
 class Display(Progress, Watcher):
@@ -74,10 +74,8 @@ class Display(Progress, Watcher):
         """Opens the run's bar, anew if its worker was lost."""
         self._last_line = time.monotonic()
         begins = "begins again" if self._close(job) else "begins"
-        going = self._going[job.run.key] = _Going()
-        if self.console.is_terminal:
-            going.bar = self.add_task(job.run.label, total=job.steps)
-        else:
+        self._going[job.run.key] = _Going(self.add_task(job.run.label, total=job.steps))
+        if self.disable:
             self.console.print(f"{self._place(len(self._going))} {job.run.label}: {begins}")
 
     def advanced(self, job: Job, steps: int) -> None:
@@ -85,9 +83,8 @@ class Display(Progress, Watcher):
         going = self._going[job.run.key]
         self._time_step(going, steps)
         self.update(self._overall, completed=self._steps_done())
-        if going.bar is not None:
-            self.update(going.bar, completed=steps)
-        elif time.monotonic() - self._last_line > _LINE_SECONDS:
+        self.update(going.bar, completed=steps)
+        if self.disable and time.monotonic() - self._last_line > _LINE_SECONDS:
             self._last_line = time.monotonic()
             self.console.print(
                 f"{self._place(len(self._going))} {job.run.label}: {steps} of {job.steps}, "
@@ -112,7 +109,7 @@ class Display(Progress, Watcher):
 
     def _close(self, job: Job) -> bool:
         going = self._going.pop(job.run.key, None)
-        if going is not None and going.bar is not None:
+        if going is not None:
             self.remove_task(going.bar)
         return going is not None
 

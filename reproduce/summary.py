@@ -43,13 +43,7 @@ class Budget:
     suffix: str = ""
 
     @classmethod
-    def of(
-        cls,
-        comparison: C,
-        published: C,
-        quick: C,
-        subspace: str | bool = "auto",
-    ) -> "Budget":
+    def of(cls, comparison: C, published: C, quick: C, subspace: str | bool = "auto") -> "Budget":
         """Returns the budget of a comparison, beside the paper's and the quick one."""
         departures, chosen = _parted(comparison.differences(published))
         is_quick = not _parted(comparison.differences(quick))[0]

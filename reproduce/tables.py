@@ -120,25 +120,23 @@ def write(text: str, frame: pd.DataFrame, stem: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    markdown = stem.with_name(stem.name + ".md")
-    write_text(markdown, text)
-    return [markdown, write_csv(frame, stem)]
+    return [write_text(stem.with_name(stem.name + ".md"), text), write_csv(frame, stem)]
 
 
 def write_csv(frame: pd.DataFrame, stem: Path) -> Path:
     """Writes `stem.csv`, whole or not at all, and returns its path."""
-    path = stem.with_name(stem.name + ".csv")
-    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
-    return path
+    text = frame.to_csv(index=False, lineterminator="\n")
+    return write_text(stem.with_name(stem.name + ".csv"), text)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file, whole or not at all.
+def write_text(path: Path, text: str) -> Path:
+    """Writes a file, whole or not at all, and returns its path.
 
     Raises:
         StorageError: There is no room, or no permission.
     """
     storage.write(path, text.encode())
+    return path
 
 
 def _panel_lines(panel: Panel, columns: Sequence[int]) -> list[list[str]]:

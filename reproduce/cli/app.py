@@ -95,9 +95,9 @@ def screen(
         settings: Which of the settings to run, by the names that the table has. [default: all]
         options: Shared with other commands.
     """
-    from reproduce.experiments import readings as experiment
+    from reproduce.experiments.readings import EXPERIMENT
 
-    whole = experiment.QUICK if options.quick else experiment.PROTOCOL
+    whole = EXPERIMENT.QUICK if options.quick else EXPERIMENT.PROTOCOL
     with usage_errors():
         asked = whole if settings is None else whole.with_panels(tuple(settings))
     return _train("readings", options, asked, whole)

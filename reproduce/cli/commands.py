@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reproduce import drawing, tables, tidy, verification
+from reproduce import drawing, environment, tables, tidy, verification
 from reproduce.cli.options import (
     Copying,
     Data,
@@ -152,8 +152,6 @@ def update_reference(options: Copying) -> int:
 
     Those beyond the paper, which take hours, may be missing.
     """
-    from reproduce import environment
-
     execution, store = environment.prepare(options.threads), _store(options.output)
     jobs = reference_jobs(options.chosen, execution)
     found, missing = verification.collect(jobs, store)

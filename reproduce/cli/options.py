@@ -34,8 +34,9 @@ _RULES: dict[str, Callable[[Any], None]] = {
 }
 
 
+@Parameter(name="*")
 class Options:
-    """Options whose values are held to their rules."""
+    """Options whose values are held to their rules, on the command line by their own names."""
 
     def __post_init__(self) -> None:
         with usage_errors():
@@ -44,7 +45,6 @@ class Options:
                     rule(getattr(self, name))
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Output(Options):
     """Where numbers go.
@@ -56,7 +56,6 @@ class Output(Options):
     output: Path = _OUTPUT
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Drawing(Output):
     """Where numbers and pictures go.
@@ -75,7 +74,6 @@ class Drawing(Output):
         return _FIGURES if self.output == _OUTPUT else self.output / _FIGURES
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Threads(Options):
     """How a run executes.
@@ -87,7 +85,6 @@ class Threads(Options):
     threads: Annotated[int, integers_only] = DEFAULT_THREADS
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Jobs(Threads):
     """How runs execute.
@@ -104,7 +101,6 @@ class Jobs(Threads):
         return Workers(self.jobs)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Machines(Jobs):
     """How runs execute, and where.
@@ -122,7 +118,6 @@ class Machines(Jobs):
         return Workers(self.jobs, self.scheduler)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Data(Options):
     """Where the images are.
@@ -141,7 +136,6 @@ class Data(Options):
         return resolve_data_dir(self.data_dir)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Seeds(Options):
     """What is run.
@@ -158,7 +152,6 @@ class Seeds(Options):
         return _SEEDS if self.seeds is None else tuple(self.seeds)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class BudgetOptions(Seeds):
     """What is run, and at which budget.
@@ -175,25 +168,21 @@ class BudgetOptions(Seeds):
         return _QUICK_SEEDS if self.quick and self.seeds is None else super().chosen
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Copying(Output, Threads, Seeds):
     """Which records are copied."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Measuring(Output, Machines, BudgetOptions):
     """Everything about runs that need no data."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Making(Data, Drawing, Measuring):
     """Everything about runs on data, and showing them."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class TrainingOptions(Making):
     """Everything about training runs.

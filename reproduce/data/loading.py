@@ -61,14 +61,11 @@ def load_mnist(data_dir: Path | str | None = None) -> Mnist:
 
 def resolve_data_dir(data_dir: Path | str | None = None) -> Path:
     """Returns the absolute folder of TFDS data sets that `load_mnist(data_dir)` uses."""
-    chosen = os.fspath(data_dir or os.environ.get("TFDS_DATA_DIR") or _default_data_dir())
+    cache = user_cache_path("lerh-tf", appauthor=False) / "tensorflow_datasets"
+    chosen = os.fspath(data_dir or os.environ.get("TFDS_DATA_DIR") or cache)
     if re.match(r"\w{2,}:/", chosen):
         raise DataError(f"`data_dir` must be a local folder. Received: {chosen}")
     return Path(chosen).expanduser().absolute()
-
-
-def _default_data_dir() -> Path:
-    return user_cache_path("lerh-tf", appauthor=False) / "tensorflow_datasets"
 
 
 def load(source: Source, data_dir: Path) -> Mnist:

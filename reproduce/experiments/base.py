@@ -1,8 +1,10 @@
 """What the training experiments have in common: their face, and the records they share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reproduce.data import Mnist
 from reproduce.protocols import Case, Comparison, Panels
@@ -13,66 +15,7 @@ from reproduce.summary import by_case
 RECORDS = "training"
 """The records' experiment name, one for all: a run that two figures show is made once."""
 
-P = TypeVar("P")
-
-
-class Experiment(Protocol[P]):
-    """A module of `reproduce.experiments` that trains on MNIST, `P` the type of its protocols.
-
-    `records` are any that `Store.scan(RECORDS)` returns; those of other runs are left out.
-
-    Args:
-        NAME: The command's name and the stem of the files.
-        TITLE: The paper's name of it.
-        PROTOCOL: The paper's budget.
-        QUICK: A budget for a first look.
-    """
-
-    NAME: str
-    TITLE: str
-    PROTOCOL: P
-    QUICK: P
-
-    def jobs(
-        self,
-        protocol: P,
-        seeds: Sequence[int],
-        subspace: str | bool,
-        data: Callable[[], Mnist],
-        execution: Mapping[str, Any],
-        /,
-    ) -> list[Job]:
-        """Returns the runs, seed by seed, each once; see `jobs`."""
-
-    def render(
-        self,
-        records: Sequence[Record],
-        protocol: P,
-        seeds: Sequence[int] | None,
-        subspace: str | bool,
-        output: Path,
-        figures: Path,
-        /,
-    ) -> tuple[str, list[Path]]:
-        """Writes its table and its figure, if it has one, from records.
-
-        Args:
-            records: Any records of training; those of other runs are left out.
-            protocol: What is shown, run or not.
-            seeds: The seeds shown, run or not; `None`: all there are.
-            subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
-                weights, False.
-            output: Folder of the table.
-            figures: Folder of the figure.
-
-        Returns:
-            The table as Markdown, and the files written; no figure without a record.
-        """
-
-    def recorded(
-        self, records: Sequence[Record], protocol: P, subspace: str | bool = "auto", /
-    ) -> Mapping[Case, set[int]]:
-        """Returns those runs that have a record; see `recorded`."""
+P = TypeVar("P", bound=Comparison | Panels)
 
 
 def jobs(
@@ -125,3 +68,48 @@ def _job(case: Case, seed: int, execution: Mapping[str, Any], data: Callable[[],
 
     configuration = case.configuration() | {"execution": dict(execution)}
     return Job(Run(RECORDS, case.name, seed, configuration), case.training.total_updates, execute)
+
+
+@dataclass(frozen=True)
+class Experiment(ABC, Generic[P]):
+    """What trains on MNIST, `P` the type of its protocols.
+
+    Args:
+        NAME: The command's name and the stem of the files.
+        TITLE: The paper's name of it.
+        PROTOCOL: The paper's budget.
+        QUICK: A budget for a first look.
+    """
+
+    NAME: str
+    TITLE: str
+    PROTOCOL: P
+    QUICK: P
+
+    jobs = staticmethod(jobs)
+    recorded = staticmethod(recorded)
+
+    @abstractmethod
+    def render(
+        self,
+        records: Sequence[Record],
+        protocol: P,
+        seeds: Sequence[int] | None,
+        subspace: str | bool,
+        output: Path,
+        figures: Path,
+    ) -> tuple[str, list[Path]]:
+        """Writes its table and its figure, if it has one, from records.
+
+        Args:
+            records: Any records of training; those of other runs are left out.
+            protocol: What is shown, run or not.
+            seeds: The seeds shown, run or not; `None`: all there are.
+            subspace: Whether runs in the minibatch's subspace are shown, "auto", or those in all
+                weights, False.
+            output: Folder of the table.
+            figures: Folder of the figure.
+
+        Returns:
+            The table as Markdown, and the files written; no figure without a record.
+        """

@@ -4,16 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reproduce.experiments.panels import PanelFigure
-from reproduce.protocols import (
-    VARIANTS,
-    Comparison,
-    GradientDescent,
-    HeatRegularizationByRobbinsMonro,
-    LocalEntropyByImportanceSampling,
-    LocalEntropyBySGLD,
-    Panels,
-    Training,
-)
+from reproduce.protocols import TABLE1, Comparison, LocalEntropyBySGLD, Panels, Training
 from reproduce.summary import MethodRow, Panel
 
 _OFFSET = 2000.0  # caption of Figure 5
@@ -27,33 +18,20 @@ TRAINING = Training(
     tabulated=(3000, 3100, 3200, 3300, 3400, 3500),
 )
 
-PROTOCOL = Panels(
-    {
-        "SGD, then each method": Comparison(
-            TRAINING,
-            {
-                "sgd": GradientDescent(),  # the control, which the paper does not show
-                "is": LocalEntropyByImportanceSampling(),
-                "sgld": LocalEntropyBySGLD(offset=_OFFSET),
-                "hr": HeatRegularizationByRobbinsMonro(),
-                "sgld-linear": LocalEntropyBySGLD(offset=_OFFSET, **VARIANTS["sgld-linear"]),
-            },
-        )
-    }
+_TITLE = "SGD, then each method"
+_WHOLE = Comparison(
+    TRAINING,
+    {  # SGD is the control, which the paper does not show
+        row: replace(method, offset=_OFFSET) if isinstance(method, LocalEntropyBySGLD) else method
+        for row, method in TABLE1.methods.items()
+    },
 )
+
+PROTOCOL = Panels({_TITLE: _WHOLE})
 """After SGD, at the paper's budget."""
 
-QUICK = Panels(
-    {
-        title: replace(
-            comparison.with_budget(updates=5, samples=4),
-            training=replace(
-                TRAINING, sgd_updates=20, updates=5, test_images=100, evaluate_every=5
-            ),
-        )
-        for title, comparison in PROTOCOL.panels.items()
-    }
-)
+_SHORT = replace(TRAINING, sgd_updates=20, updates=5, test_images=100, evaluate_every=5)
+QUICK = Panels({_TITLE: replace(_WHOLE.with_budget(samples=4), training=_SHORT)})
 """The same at a budget for a first look; not the paper's."""
 
 _NOTES = (

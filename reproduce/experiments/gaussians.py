@@ -1,7 +1,10 @@
 """Figure 3: the mode-seeking and the mean-seeking best Gaussian of a bimodal density."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
@@ -41,8 +44,6 @@ class Approximation:
 
     def compute(self) -> dict[str, Any]:
         """Returns q, its best Gaussians by exact steps of Algorithms 1 and 2, and divergences."""
-        import numpy as np
-
         from lerh_tf.oracles import Landscape, heat_minimizers, local_entropy_step
 
         def f(v: Array) -> Array:
@@ -61,20 +62,17 @@ class Approximation:
                 "density": rounded(np.exp(landscape.gaussian(m).log_density(v[:, None])), _DIGITS),
             }
 
+        def seeking(divergence: Any, minimisers: Sequence[Array]) -> dict[str, Any]:
+            along = np.array([divergence(m, x).value for m in v])
+            return {
+                "divergence": rounded(along, _DIGITS),
+                "minimisers": [minimum(m, divergence) for m in minimisers],
+            }
+
         return {
             "v": rounded(v, _DIGITS),
             "f": rounded(f(v[:, None]), _DIGITS),
             "q": rounded(np.exp(landscape.density(x).log_density(v[:, None])), _DIGITS),
-            "mean_seeking": {
-                "divergence": rounded(
-                    np.array([landscape.kl_mean_seeking(m, x).value for m in v]), _DIGITS
-                ),
-                "minimisers": [minimum(mean, landscape.kl_mean_seeking)],
-            },
-            "mode_seeking": {
-                "divergence": rounded(
-                    np.array([landscape.kl_mode_seeking(m, x).value for m in v]), _DIGITS
-                ),
-                "minimisers": [minimum(m, landscape.kl_mode_seeking) for m in modes],
-            },
+            "mean_seeking": seeking(landscape.kl_mean_seeking, [mean]),
+            "mode_seeking": seeking(landscape.kl_mode_seeking, modes),
         }

@@ -4,10 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+from scipy.ndimage import minimum_filter
+from scipy.optimize import minimize
+
 from reproduce import checks
 from reproduce.experiments.illustration import rounded
 from reproduce.figures import landscapes as figure
-from reproduce.landscapes.functions import Array
+from reproduce.landscapes.convolution import Convolution
+from reproduce.landscapes.functions import FUNCTIONS, Array
 
 Point = tuple[float, float]
 Values = Callable[[Array], Array]
@@ -50,11 +55,6 @@ class LandscapeFigure:
         `witness_error` is the largest difference between the convolution and the oracle's
         quadrature over a few points.
         """
-        import numpy as np
-
-        from reproduce.landscapes.convolution import Convolution
-        from reproduce.landscapes.functions import FUNCTIONS
-
         f = FUNCTIONS[self.function]
         corner = np.full(2, self.half_width)
         convolution = Convolution(f, self.tau, -corner, corner)
@@ -90,10 +90,6 @@ FIGURES: Mapping[str, LandscapeFigure] = {
 
 def _minima(values: Values, grid: Array) -> Array:
     """The local minima inside the grid as rows (x, y, value), the deepest first."""
-    import numpy as np
-    from scipy.ndimage import minimum_filter
-    from scipy.optimize import minimize
-
     heights = values(grid)
     inside = np.zeros(heights.shape, dtype=bool)
     inside[1:-1, 1:-1] = True
@@ -107,10 +103,7 @@ def _minima(values: Values, grid: Array) -> Array:
 
 
 def _witness_error(shown: LandscapeFigure, functions: Mapping[str, Values]) -> float:
-    import numpy as np
-
     from lerh_tf.oracles import Landscape as Oracle
-    from reproduce.landscapes.functions import FUNCTIONS
 
     oracle = Oracle(FUNCTIONS[shown.function], shown.tau)
     points = np.linspace(shown.cut[0], shown.cut[1], _WITNESSES)

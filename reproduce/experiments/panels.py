@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproduce import tables
-from reproduce.experiments import base
+from reproduce.experiments.base import Experiment, recorded
 from reproduce.figures import curves
 from reproduce.protocols import Panels
 from reproduce.records import Record
@@ -13,10 +13,7 @@ from reproduce.summary import Budget, Panel, summarise
 
 
 def summarised(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
+    records: Sequence[Record], protocol: Panels, seeds: Sequence[int] | None, subspace: str | bool
 ) -> list[Panel]:
     """Returns the panels' rows from records of training; those of other runs are left out.
 
@@ -24,7 +21,7 @@ def summarised(
     for more seeds.
     """
     if seeds is None:
-        each = list(base.recorded(records, protocol, subspace).values())
+        each = list(recorded(records, protocol, subspace).values())
         seeds = sorted(set.intersection(*each) or set.union(*each)) if each else []
     return [
         Panel(
@@ -37,30 +34,19 @@ def summarised(
     ]
 
 
-@dataclass
-class PanelFigure:
-    """A figure of panels, an `Experiment`.
+@dataclass(frozen=True)
+class PanelFigure(Experiment[Panels]):
+    """A figure of panels.
 
     Args:
-        NAME: The command's name and the stem of the files.
-        TITLE: The paper's name of it.
-        PROTOCOL: The paper's budget.
-        QUICK: A budget for a first look.
         notes: Readings and departures, a line each, below the table.
         columns: Panels side by side.
         views: Takes the panels to those drawn.
     """
 
-    NAME: str
-    TITLE: str
-    PROTOCOL: Panels
-    QUICK: Panels
     notes: tuple[str, ...]
     columns: int = 2
     views: Callable[[list[Panel]], list[Panel]] = list
-
-    jobs = staticmethod(base.jobs)
-    recorded = staticmethod(base.recorded)
 
     def render(
         self,
@@ -75,9 +61,7 @@ class PanelFigure:
         budget = Budget.of(protocol, self.PROTOCOL, self.QUICK, subspace)
         panels = summarised(records, protocol, seeds, subspace)
         text = tables.panels_markdown(self.TITLE, panels, protocol, self.notes, budget)
-        table = output / f"{self.NAME}{budget.suffix}.md"
-        tables.write_text(table, text)
-        written = [table]
+        written = [tables.write_text(output / f"{self.NAME}{budget.suffix}.md", text)]
         if any(row.curves for panel in panels for row in panel.rows):
             stem = figures / f"{self.NAME}{budget.suffix}"
             written += curves.draw(self.TITLE, self.views(panels), budget, stem, self.columns)

@@ -44,10 +44,7 @@ class Distance:
 
 
 def distances(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int],
-    subspace: str | bool = "auto",
+    records: Sequence[Record], protocol: Panels, seeds: Sequence[int], subspace: str | bool = "auto"
 ) -> list[Distance]:
     """Returns every row of every setting under these seeds, those without a record too."""
     return [

@@ -6,14 +6,12 @@ from typing import Any
 
 from reproduce import readings
 from reproduce.experiments import figure5
-from reproduce.experiments.variations import heat_regularization
+from reproduce.experiments.variations import SGLD, heat_regularization
 from reproduce.protocols import (
     TABLE1,
-    VARIANTS,
     Comparison,
     GradientDescent,
     LocalEntropyByImportanceSampling,
-    LocalEntropyBySGLD,
     Panels,
     Training,
 )
@@ -74,10 +72,7 @@ def protocol(table1: Comparison, after: Training, small: Training, samples: int)
         f"IS, tau = {tau:g}": LocalEntropyByImportanceSampling(tau, samples, **_SUM)
         for tau in _TAUS
     }
-    scoped = {
-        row: LocalEntropyBySGLD(1.5, samples, tau1=_CAPTION, **VARIANTS.get(row, {}))
-        for row in ("sgld", "sgld-linear")
-    }
+    scoped = {row: sgld(tau=1.5, samples=samples, tau1=_CAPTION) for row, sgld in SGLD.items()}
     both = {
         "IS, sum": LocalEntropyByImportanceSampling(samples=samples, **_SUM),
         "HR, growing": replace(table1.methods["hr"], **_GROWING),

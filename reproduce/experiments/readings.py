@@ -15,7 +15,7 @@ import pandas as pd
 from reproduce import tables
 from reproduce.claims.evidence import EARLIER, FRESH
 from reproduce.claims.parts import ALPHA, Part
-from reproduce.experiments import base
+from reproduce.experiments.base import Experiment
 from reproduce.experiments.reading_distances import (
     TABLE1_ROWS,
     Distance,
@@ -26,17 +26,11 @@ from reproduce.experiments.reading_distances import (
     p_value,
 )
 from reproduce.experiments.reading_settings import PROTOCOL as PROTOCOL
-from reproduce.experiments.reading_settings import QUICK as QUICK
-from reproduce.experiments.reading_settings import SETTINGS
+from reproduce.experiments.reading_settings import QUICK, SETTINGS
 from reproduce.protocols import Panels
 from reproduce.readings import READINGS
 from reproduce.records import Record
 from reproduce.summary import centre
-
-NAME = "readings"
-TITLE = "The readings"
-
-jobs, recorded = base.jobs, base.recorded
 
 
 def run(records: Sequence[Record]) -> dict[str, bool]:
@@ -104,7 +98,7 @@ def told(
     other = None if anew is None else distances(anew, protocol, FRESH, subspace)
     every = distances(records, protocol, (*EARLIER, *FRESH), subspace)
     near = nearest(screened)
-    confirmed = [_Confirmed.of(name, sgld, fresh, other) for name, (_, sgld) in near.items()]
+    confirmed = [_confirmed(name, sgld, fresh, other) for name, (_, sgld) in near.items()]
     of_figures = [one for one in changed(every) if one.setting not in SETTINGS and one.ends]
     sections = [
         Section(
@@ -115,7 +109,7 @@ def told(
         ),
         Section(
             "Confirmed with seeds 5 to 24",
-            [one.words for one in confirmed],
+            [words for _, words in confirmed],
             HEADER,
             _cells(_shown(fresh, ["Table 1's", *near])),
         ),
@@ -126,58 +120,43 @@ def told(
             [cells[:4] for cells in _cells(of_figures)],
         ),
     ]
-    return Told(_conclusion(confirmed), sections)
+    return Told(_conclusion([verdict for verdict, _ in confirmed]), sections)
 
 
-class _Confirmed(NamedTuple):
+def _confirmed(
+    setting: str, sgld: str, fresh: Sequence[Distance], anew: Sequence[Distance] | None
+) -> tuple[str, str]:
     """What fresh seeds say of a setting that the screen chose.
 
     Args:
         setting: The setting's name.
         sgld: SGLD's row that was the nearer in the screen.
-        verdict: Of the paper's four rows as one test, empty if not all are run.
-        alone: The rows that would contradict it each by itself.
+        fresh: Every row under those seeds.
+        anew: The same under R10's other reading; None leaves it to the report.
+
+    Returns:
+        The verdict on the paper's four rows as one test, empty if not all are run, and all of it,
+        with the rows that would contradict it each by itself.
     """
-
-    setting: str
-    sgld: str
-    verdict: str
-    alone: str
-
-    @classmethod
-    def of(
-        cls, setting: str, sgld: str, fresh: Sequence[Distance], anew: Sequence[Distance] | None
-    ) -> "_Confirmed":
-        rows, under = (
-            [one for one in found if one.setting == setting and one.row in (*TABLE1_ROWS, sgld)]
-            for found in (fresh, anew or ())
-        )
-        together = p_value(rows)
-        if together is None:
-            return cls(setting, sgld, "", "")
-        other = "judged by the report" if anew is None else _verdict(p_value(under))
-        each = {one.row: p for one in rows if (p := p_value([one])) is not None and _breaks(p)}
-        return cls(
-            setting,
-            sgld,
-            f"{_verdict(together)}, with test images drawn at each evaluation (R10) {other}",
-            ", ".join(f"{row} (p = {p:.2g})" for row, p in each.items()) or "none",
-        )
-
-    @property
-    def words(self) -> str:
-        """All of it."""
-        named = f'"{self.setting}", SGLD\'s row {self.sgld}'
-        if not self.verdict:
-            return f"{named}: not all run."
-        return (
-            f"{named}: the paper's four rows as one test: {self.verdict}. Rows that would "
-            f"contradict it each by itself: {self.alone}."
-        )
+    rows, under = (
+        [one for one in found if one.setting == setting and one.row in (*TABLE1_ROWS, sgld)]
+        for found in (fresh, anew or ())
+    )
+    named, together = f'"{setting}", SGLD\'s row {sgld}', p_value(rows)
+    if together is None:
+        return "", f"{named}: not all run."
+    other = "judged by the report" if anew is None else _verdict(p_value(under))
+    said = f"{_verdict(together)}, with test images drawn at each evaluation (R10) {other}"
+    each = {one.row: p for one in rows if (p := p_value([one])) is not None and _breaks(p)}
+    alone = ", ".join(f"{row} (p = {p:.2g})" for row, p in each.items()) or "none"
+    return f'"{setting}" {said}', (
+        f"{named}: the paper's four rows as one test: {said}. Rows that would contradict it each "
+        f"by itself: {alone}."
+    )
 
 
-def _conclusion(confirmed: Sequence[_Confirmed]) -> str:
-    judged = "; ".join(f'"{one.setting}" {one.verdict}' for one in confirmed if one.verdict)
+def _conclusion(verdicts: Sequence[str]) -> str:
+    judged = "; ".join(filter(None, verdicts))
     if not judged:
         return ""
     return (
@@ -268,30 +247,40 @@ def frame(found: Mapping[str, Sequence[Distance]]) -> pd.DataFrame:
     )
 
 
-def render(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
-    output: Path,
-    figures: Path,
-) -> tuple[str, list[Path]]:
-    """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`.
+class _Readings(Experiment[Panels]):
+    def render(
+        self,
+        records: Sequence[Record],
+        protocol: Panels,
+        seeds: Sequence[int] | None,
+        subspace: str | bool,
+        output: Path,
+        figures: Path,
+    ) -> tuple[str, list[Path]]:
+        """Writes every setting beside the paper's rows, in both formats; see `Experiment.render`.
 
-    Seeds 0 to 4 and 5 to 24 have a part each in it, others have none.
-    """
-    del seeds, figures  # there is no figure
-    parts = [
-        part
-        for one in told(records, protocol, subspace).sections
-        for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
-    ]
-    notes = [
-        *NOTES,
-        *[f"{one.number} {one.name}={one.values}: {one.question}." for one in READINGS.values()],
-    ]
-    text = tables.page(TITLE, *parts, "## Notes", notes=notes)
-    stages = {"screened": EARLIER, "fresh": FRESH}
-    found = {name: distances(records, protocol, part, subspace) for name, part in stages.items()}
-    suffix = "-quick" if protocol == QUICK else ""
-    return text, tables.write(text, frame(found), output / f"{NAME}{suffix}")
+        Seeds 0 to 4 and 5 to 24 have a part each in it, others have none.
+        """
+        del seeds, figures  # there is no figure
+        parts = [
+            part
+            for one in told(records, protocol, subspace).sections
+            for part in (f"## {one.title}", *one.lines, tables.grid(one.header, one.cells))
+        ]
+        notes = [
+            *NOTES,
+            *[
+                f"{one.number} {one.name}={one.values}: {one.question}."
+                for one in READINGS.values()
+            ],
+        ]
+        text = tables.page(self.TITLE, *parts, "## Notes", notes=notes)
+        stages = {"screened": EARLIER, "fresh": FRESH}
+        found = {
+            name: distances(records, protocol, part, subspace) for name, part in stages.items()
+        }
+        suffix = "-quick" if protocol == self.QUICK else ""
+        return text, tables.write(text, frame(found), output / f"{self.NAME}{suffix}")
+
+
+EXPERIMENT = _Readings("readings", "The readings", PROTOCOL, QUICK)

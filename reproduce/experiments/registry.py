@@ -10,15 +10,15 @@ from reproduce.experiments.illustration import Illustration
 from reproduce.experiments.variations import FIGURE6, FIGURE7, FIGURE8
 
 TRAINING: tuple[Experiment[Any], ...] = (
-    section61,
-    table1,
+    section61.EXPERIMENT,
+    table1.EXPERIMENT,
     figure5.FIGURE,
     FIGURE6,
     FIGURE7,
     FIGURE8,
 )
 
-FURTHER: tuple[Experiment[Any], ...] = (readings, exact.FIGURE)
+FURTHER: tuple[Experiment[Any], ...] = (readings.EXPERIMENT, exact.FIGURE)
 """Those that are no part of the paper."""
 
 NAMED: Mapping[str, Experiment[Any]] = {one.NAME: one for one in (*TRAINING, *FURTHER)}

@@ -5,13 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce import paper, tables
-from reproduce.experiments import base, panels
+from reproduce.experiments import panels
+from reproduce.experiments.base import Experiment
 from reproduce.protocols import Comparison, GradientDescent, Panels, Training
 from reproduce.records import Record
 from reproduce.summary import Budget
-
-NAME = "section61"
-TITLE = "Section 6.1"
 
 _NETWORKS = {
     "small_dense": "small dense network, 7,850 parameters",
@@ -52,25 +50,29 @@ _NOTES = (
     "four rates are tried, in batches of 20 as in Section 6.2. All test images are classified.",
 )
 
-jobs, recorded = base.jobs, base.recorded
+
+class _Section61(Experiment[Panels]):
+    def render(
+        self,
+        records: Sequence[Record],
+        protocol: Panels,
+        seeds: Sequence[int] | None,
+        subspace: str | bool,
+        output: Path,
+        figures: Path,
+    ) -> tuple[str, list[Path]]:
+        """Writes the accuracies beside the paper's, in both formats; see `Experiment.render`."""
+        del figures  # there is none
+        budget = Budget.of(protocol, self.PROTOCOL, self.QUICK, subspace)
+        shown = panels.summarised(records, protocol, seeds, subspace)
+        published = {title: paper.SECTION_6_1[network] for network, title in _NETWORKS.items()}
+        shown = [
+            replace(one, published={"paper": {max(one.columns): published[one.title]}})
+            for one in shown
+        ]
+        text = tables.panels_markdown(self.TITLE, shown, protocol, _NOTES, budget)
+        stem = output / f"{self.NAME}{budget.suffix}"
+        return text, tables.write(text, tables.panels_frame(shown), stem)
 
 
-def render(
-    records: Sequence[Record],
-    protocol: Panels,
-    seeds: Sequence[int] | None,
-    subspace: str | bool,
-    output: Path,
-    figures: Path,
-) -> tuple[str, list[Path]]:
-    """Writes the accuracies beside the paper's, as Markdown and CSV; see `Experiment.render`."""
-    del figures  # there is none
-    budget = Budget.of(protocol, PROTOCOL, QUICK, subspace)
-    shown = panels.summarised(records, protocol, seeds, subspace)
-    published = {title: paper.SECTION_6_1[network] for network, title in _NETWORKS.items()}
-    shown = [
-        replace(one, published={"paper": {max(one.columns): published[one.title]}}) for one in shown
-    ]
-    text = tables.panels_markdown(TITLE, shown, protocol, _NOTES, budget)
-    stem = output / f"{NAME}{budget.suffix}"
-    return text, tables.write(text, tables.panels_frame(shown), stem)
+EXPERIMENT = _Section61("section61", "Section 6.1", PROTOCOL, QUICK)

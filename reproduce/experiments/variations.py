@@ -72,10 +72,12 @@ def heat_regularization(samples: int) -> HeatRegularizationByRobbinsMonro:
 
 
 _Methods = Mapping[str, Callable[..., Method]]
-_SGLD = {
+SGLD = {
     row: partial(LocalEntropyBySGLD, **VARIANTS.get(row, {})) for row in ("sgld", "sgld-linear")
 }
-_TITLED: _Methods = {ROW_TITLES[row]: method for row, method in _SGLD.items()}
+"""The method under both readings of its noise, by row."""
+
+_TITLED: _Methods = {ROW_TITLES[row]: method for row, method in SGLD.items()}
 
 
 def by_samples(training: Training, samples: Sequence[int]) -> Panels:
@@ -112,7 +114,7 @@ def by_schedule(training: Training, samples: int) -> Panels:
 
     def methods(scoping: ScopedMethod) -> dict[str, Method]:
         settings: Any = {"tau": scoping.tau0, "samples": samples, "tau1": scoping.tau1}
-        scoped = {row: method(**settings) for row, method in _SGLD.items()}
+        scoped = {row: method(**settings) for row, method in SGLD.items()}
         return {"sgd": GradientDescent(), **scoped}
 
     return Panels({title: Comparison(training, methods(one)) for title, one in SCOPINGS.items()})

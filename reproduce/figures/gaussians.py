@@ -48,7 +48,8 @@ def draw(record: Record, stem: Path) -> list[Path]:
             below.set_xlabel(r"$v$, and the mean $m$ of $\varphi_m$")
         panels[0, 0].set_ylabel("density")
         panels[1, 0].set_ylabel("KL (nats)")
-        panels[1, 0].set_ylim(0, _HEADROOM * _highest(result))
+        highest = max(one["divergence"] for name in _TITLES for one in _kept(result, name))
+        panels[1, 0].set_ylim(0, _HEADROOM * highest)
         panels[0, 0].set_ylim(0, None)
         figure.legend(
             handles=_handles(tau), loc="outside lower center", ncols=3, fontsize=8, handlelength=3
@@ -76,10 +77,6 @@ def _divergence(axes: Axes, result: Mapping[str, Any], name: str) -> None:
         axes.axvline(x, color=colour, linestyle=":", linewidth=0.8)
 
 
-def _highest(result: Mapping[str, Any]) -> float:
-    return max(one["divergence"] for name in _TITLES for one in _kept(result, name))
-
-
 def _handles(tau: float) -> list[Artist]:
     lines = [
         Line2D(
@@ -103,20 +100,13 @@ def _kept(result: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _plotted(result: Mapping[str, Any]) -> pd.DataFrame:
-    v = result["v"]
-    curves: dict[str, Sequence[float]] = {"q": result["q"]}
+    v, parts, minimisers = result["v"], [("q", result["v"], result["q"])], []
     for name in _TITLES:
-        curves[f"divergence {name}"] = result[name]["divergence"]
-        for place, minimiser in enumerate(_kept(result, name), 1):
-            curves[f"gaussian {name} {place}"] = minimiser["density"]
-    lines = [
-        {"curve": curve, "v": at, "value": value}
-        for curve, values in curves.items()
-        for at, value in zip(v, values, strict=True)
-    ]
-    minimisers = [
-        {"curve": f"minimiser {name} {place}", "v": one["mean"], "value": one["divergence"]}
-        for name in _TITLES
-        for place, one in enumerate(_kept(result, name), 1)
-    ]
-    return pd.DataFrame(lines + minimisers)
+        parts.append((f"divergence {name}", v, result[name]["divergence"]))
+        for place, one in enumerate(_kept(result, name), 1):
+            parts.append((f"gaussian {name} {place}", v, one["density"]))
+            minimisers.append((f"minimiser {name} {place}", [one["mean"]], [one["divergence"]]))
+    columns = ("curve", "v", "value")
+    return pd.concat(
+        pd.DataFrame(dict(zip(columns, part, strict=True))) for part in [*parts, *minimisers]
+    )

@@ -15,13 +15,13 @@ from reproduce.records import Record
 SYMBOLS = {"local_entropy": r"$F_\tau$", "heat": r"$F^H_\tau$"}
 """How the regularizations are written."""
 
-_NAMES = {"f": "loss $f$"} | {
-    "local_entropy": r"local entropy $F_\tau$",
-    "heat": r"heat regularization $F^H_\tau$",
+_LOOKS = {
+    "f": ("loss $f$", "0.2", "-"),
+    "local_entropy": (r"local entropy $F_\tau$", style.COLOURS["sgld"], "--"),
+    "heat": (r"heat regularization $F^H_\tau$", style.COLOURS["hr"], "-."),
 }
-# Each regularization has the colour of a method that minimises it.
-_COLOURS = {"f": "0.2", "local_entropy": style.COLOURS["sgld"], "heat": style.COLOURS["hr"]}
-_DASHES = {"f": "-", "local_entropy": "--", "heat": "-."}
+"""Names, colours, those of a method that minimises it, and dashes."""
+
 _COLOUR_MAP = "cividis"
 _LEVELS = 14
 _FEW = 4
@@ -65,9 +65,11 @@ def draw(record: Record, stem: Path) -> list[Path]:
         limits = float(maps.min()), float(maps.max())
         for letter, key, each, values in zip("ab", ("f", "map"), shown, maps, strict=True):
             image = _map(panels[key], result, values, limits)
-            panels[key].set_title(f"({letter}) {_NAMES[each]}", fontsize=9)
+            panels[key].set_title(f"({letter}) {_LOOKS[each][0]}", fontsize=9)
             _mark(panels[key], result["minima"], each)
-            _trace(panels[key], settings["cut"])
+            panels[key].plot(
+                *np.transpose(settings["cut"]), color="white", linestyle=":", linewidth=1
+            )
         panels["map"].set_ylabel("")
         bar = figure.colorbar(image, ax=[panels["f"], panels["map"]], aspect=18, pad=0.02)
         bar.set_label("value (nats)")
@@ -111,21 +113,10 @@ def _mark(axes: Axes, minima: Mapping[str, Any], name: str) -> None:
         axes.annotate(text, (x[at], y[at]), **_DEPTH)
 
 
-def _trace(axes: Axes, cut: Any) -> None:
-    x, y = np.array(cut).T
-    axes.plot(x, y, color="white", linestyle=":", linewidth=1.0)
-
-
 def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) -> None:
-    for name in ("f", "local_entropy", "heat"):
-        axes.plot(
-            cut["distance"],
-            cut[name],
-            color=_COLOURS[name],
-            linestyle=_DASHES[name],
-            linewidth=1.6 if name in ("f", regularization) else 0.9,
-            label=_NAMES[name],
-        )
+    for name, (label, colour, dashes) in _LOOKS.items():
+        width = 1.6 if name in ("f", regularization) else 0.9
+        axes.plot(cut["distance"], cut[name], dashes, color=colour, linewidth=width, label=label)
     axes.set_xlim(0, cut["distance"][-1])
     axes.set_xlabel("distance along the dotted line")
     axes.set_ylabel("value (nats)")
@@ -134,20 +125,11 @@ def _cut(axes: Axes, cut: Mapping[str, Any], regularization: str, tau: float) ->
 
 def _plotted(result: Mapping[str, Any], shown: tuple[str, ...]) -> pd.DataFrame:
     axis, cut = result["axis"], result["cut"]
-    maps = [
-        {"panel": name, "x1": x1, "x2": x2, "value": result["maps"][name][i][j]}
-        for name in shown
-        for i, x1 in enumerate(axis)
-        for j, x2 in enumerate(axis)
+    x1, x2 = (values.ravel() for values in np.meshgrid(axis, axis, indexing="ij"))
+    parts = [
+        *[(name, x1, x2, np.ravel(result["maps"][name])) for name in shown],
+        *[(f"minima of {name}", *np.transpose(result["minima"][name])) for name in shown],
+        *[(f"cut of {name}", *np.transpose(cut["points"]), cut[name]) for name in _LOOKS],
     ]
-    minima = [
-        {"panel": f"minima of {name}", "x1": x1, "x2": x2, "value": value}
-        for name in shown
-        for x1, x2, value in result["minima"][name]
-    ]
-    lines = [
-        {"panel": f"cut of {name}", "x1": x1, "x2": x2, "value": value}
-        for name in ("f", "local_entropy", "heat")
-        for (x1, x2), value in zip(cut["points"], cut[name], strict=True)
-    ]
-    return pd.DataFrame(maps + minima + lines)
+    columns = ("panel", "x1", "x2", "value")
+    return pd.concat(pd.DataFrame(dict(zip(columns, part, strict=True))) for part in parts)

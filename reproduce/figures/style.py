@@ -65,7 +65,7 @@ def _look(colour: str, dashes: Any, marker: str) -> dict[str, Any]:
 
 def new_figure(width: float = 5.5, height: float = 4.2) -> Figure:
     """Returns an empty figure in the house style, sizes in inches."""
-    with mpl.style.context(["default", _SETTINGS]):
+    with settings():
         return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -80,20 +80,17 @@ def save(figure: Figure, stem: Path, values: pd.DataFrame | None = None) -> list
     Returns:
         The files written.
     """
-    kinds = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
-    written = [_save(figure, stem, kind, metadata) for kind, metadata in kinds.items()]
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
+    written = []
+    for kind, metadata in undated.items():
+        drawn = BytesIO()
+        with settings():
+            figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
+        written.append(stem.with_name(f"{stem.name}.{kind}"))
+        storage.write(written[-1], drawn.getvalue())
     return written if values is None else [*written, tables.write_csv(values, stem)]
 
 
 def settings() -> Any:
     """Returns the context in which axes are made and drawn on."""
     return mpl.style.context(["default", _SETTINGS])
-
-
-def _save(figure: Figure, stem: Path, kind: str, metadata: dict[str, None]) -> Path:
-    target = stem.with_name(f"{stem.name}.{kind}")
-    drawn = BytesIO()
-    with settings():
-        figure.savefig(drawn, format=kind, dpi=200, metadata=metadata)
-    storage.write(target, drawn.getvalue())
-    return target

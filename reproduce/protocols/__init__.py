@@ -18,7 +18,6 @@ from reproduce.protocols.comparison import (
     spelled,
 )
 from reproduce.protocols.methods import (
-    NOISES,
     VARIANTS,
     GradientDescent,
     HeatRegularizationByRobbinsMonro,
@@ -29,16 +28,14 @@ from reproduce.protocols.methods import (
     LocalEntropyBySGLD,
     Method,
 )
-from reproduce.protocols.training import INITIALIZATIONS, NETWORKS, TEST_DRAWS, Training
+from reproduce.protocols.training import INITIALIZATIONS, NETWORKS, Training
 
 __all__ = [
     "INITIALIZATIONS",
     "NETWORKS",
-    "NOISES",
     "QUICK_TABLE1",
     "SUBSPACES",
     "TABLE1",
-    "TEST_DRAWS",
     "VARIANTS",
     "Case",
     "Comparison",

@@ -11,11 +11,7 @@ from reproduce import tables
 from reproduce.records import Record
 from reproduce.summary import ROW_TITLES, counted
 from reproduce.theory.claims import MINIBATCHES, READINGS, THEOREMS
-from reproduce.theory.protocol import (
-    KERNELS,
-    ROBBINS_MONRO,
-    Theory,
-)
+from reproduce.theory.protocol import KERNELS, ROBBINS_MONRO, Theory
 from reproduce.theory.statement import MISSING, Statement
 
 Measured = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -61,7 +57,12 @@ def rows(measured: Measured) -> list[StatementRow]:
         for section, claims in _SECTIONS.items()
         for claim in claims
     ]
-    return decided + _estimated(measured)
+    estimated = [
+        _share(kernel, samples, falls)
+        for kernel in KERNELS
+        for samples, falls in _falls(measured, kernel).items()
+    ]
+    return decided + estimated
 
 
 def frame(lines: Sequence[StatementRow]) -> pd.DataFrame:
@@ -118,15 +119,6 @@ def _decided(section: str, claim: Statement, measured: Measured) -> StatementRow
     )
 
 
-def _estimated(measured: Measured) -> list[StatementRow]:
-    """A row per kernel and number of samples: the share of updates at which the loss fell."""
-    return [
-        _share(kernel, samples, falls)
-        for kernel in KERNELS
-        for samples, falls in _falls(measured, kernel).items()
-    ]
-
-
 def _falls(measured: Measured, kernel: str) -> dict[str, dict[str, list[list[int]]]]:
     """By number of samples and landscape: the repetitions of all seeds."""
     found: dict[str, dict[str, list[list[int]]]] = {}
@@ -141,6 +133,7 @@ def _falls(measured: Measured, kernel: str) -> dict[str, dict[str, list[list[int
 
 
 def _share(kernel: str, samples: str, falls: Mapping[str, list[list[int]]]) -> StatementRow:
+    """The share of updates at which the loss fell, of a kernel at a number of samples."""
     shares = {function: mean(map(mean, runs)) for function, runs in sorted(falls.items())}
     per_run = [mean(run) for runs in falls.values() for run in runs]
     each = ", ".join(f"{function} {share:.2f}" for function, share in shares.items())

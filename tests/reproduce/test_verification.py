@@ -7,7 +7,7 @@ import pytest
 
 from reproduce import cli, making, tidy, verification
 from reproduce.cli.options import DEFAULT_SHARE
-from reproduce.experiments import table1
+from reproduce.experiments import base
 from reproduce.parallel import Plan, Workers
 from reproduce.protocols import TABLE1, Training
 from reproduce.records import Record, Store
@@ -96,7 +96,7 @@ def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> N
     timed = replace(OURS, timings={"seconds": 1.0})
     source.save(timed)
     cases = TABLE1.with_methods(("sgd", "is"))
-    jobs = table1.jobs(cases, (0,), "auto", pytest.fail, EXECUTION)
+    jobs = base.jobs(cases, (0,), "auto", pytest.fail, EXECUTION)
     found, missing = verification.collect(jobs, source)
     assert found == [timed]
     assert [job.run.case for job in missing] == ["sgd"]
@@ -127,7 +127,7 @@ def test_recomputed_runs_confirm_their_own_reference(reference: Store) -> None:
     execution = {**EXECUTION, "threads": 0}
     for seed in (0, 1):
         first, second = (
-            _record(table1.jobs(cases, (seed,), "auto", stripes, execution)[0]) for _ in range(2)
+            _record(base.jobs(cases, (seed,), "auto", stripes, execution)[0]) for _ in range(2)
         )
         reference.save(first)
         assert compare(second, reference).verdict == IDENTICAL

@@ -94,7 +94,7 @@ def test_distance_by_hand(tmp_path: Path) -> None:
     assert p_value([sgd, found["R8 normal", "is"]]) == pytest.approx(2 * contradicts)
     assert p_value([found["R8 normal", "sgld"]]) is None
     assert not found["R8 uniform", "sgd"].ends
-    text, written = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    text, written = readings.EXPERIMENT.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     # t with 4 degrees of freedom is 2.776 at 97.5 %: 0.02 ± 2.776 * 0.0158 / sqrt(5).
     assert [
@@ -187,7 +187,7 @@ def test_fresh_seeds_judge_what_the_screen_chose(tmp_path: Path) -> None:
     assert {cells[0] for cells in screen.cells} >= {"Table 1's", "R8 uniform"}
     assert {cells[0] for cells in confirmation.cells} == {"Table 1's", "R13 tanh", "R13 sigmoid"}
     assert not figures.cells
-    text, _ = readings.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
+    text, _ = readings.EXPERIMENT.render(runs, PROTOCOL, None, "auto", tmp_path, tmp_path)
     assert text.index("+0.100") < text.index("## Confirmed") < text.index("-0.300")
 
 

@@ -27,7 +27,7 @@ def test_render_puts_the_papers_numbers_beside_ours(tmp_path: Path) -> None:
     comparison = section61.PROTOCOL.panels[SMALL]
     curves = [{0: 0.1, 3000: 0.8, 15000: 0.90}, {0: 0.1, 3000: 0.9, 15000: 0.92}]
     records = [record(comparison, ROW, seed, curve) for seed, curve in enumerate(curves)]
-    text, written = section61.render(
+    text, written = section61.EXPERIMENT.render(
         records, section61.PROTOCOL, (0, 1), "auto", tmp_path, tmp_path / "figures"
     )
     assert [path.name for path in written] == ["section61.md", "section61.csv"]
