@@ -116,7 +116,7 @@ class Curve(Clock):
         self._labels = np.asarray(data.test_labels)
         self._curve: dict[str, list[Any]] = {"update": [], "accuracy": [], "loss": []}
         self._diagnostics: dict[str, list[float]] = {}
-        self._elsewhere: dict[str, list[float]] = {"all": [], "per_evaluation": []}
+        self._elsewhere: dict[str, list[float | None]] = {"all": [], "per_evaluation": []}
         self._diverged_at: int | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -162,8 +162,9 @@ class Curve(Clock):
         """Returns seconds per weight update by the method; the first, with its compilation, apart.
 
         SGD's updates before the method's own are not timed. Beside them, `held_out` is the
-        accuracy on all test images, and on as many as the protocol's drawn at each evaluation
-        (R10): results, but newer than the first records, whose numbers they leave as they are.
+        accuracy on all test images, at the table's columns, and on as many as the protocol's drawn
+        at each evaluation (R10): results, but newer than the first records, whose numbers they
+        leave as they are.
         """
         own = Turn(self.seconds[self._setup.sgd_updates :])
         return {
@@ -175,24 +176,31 @@ class Curve(Clock):
         }
 
     def _measure(self, update: int, loss: float | None) -> None:
-        drawn = self._drawn(update if self._setup.test_draw == "per_evaluation" else 0)
-        logits = np.asarray(self.model(tf.gather(self._images, drawn), training=False))
-        if not np.isfinite(logits).all():
+        anew = self._drawn(update)
+        accuracy = self._accuracy(
+            anew if self._setup.test_draw == "per_evaluation" else self._drawn(0)
+        )
+        if accuracy is None:
             self._diverge(update)
             return
-        accuracy = float((logits.argmax(axis=1) == self._labels[drawn]).mean())
-        self._measure_elsewhere(update)
+        self._elsewhere["per_evaluation"].append(self._accuracy(anew))
+        # All of them take as long as some weight updates: where tables show them, then.
+        is_told = update in self._setup.columns
+        self._elsewhere["all"].append(self._accuracy() if is_told else None)
         for name, value in (("update", update), ("accuracy", accuracy), ("loss", loss)):
             self._curve[name].append(value)
         reported = methods.diagnostics(self.model.optimizer) if update else {}
         for name, value in reported.items():
             self._diagnostics.setdefault(name, []).append(value)
 
-    def _measure_elsewhere(self, update: int) -> None:
-        logits = np.asarray(self.model(self._images, training=False))
-        right = logits.argmax(axis=1) == self._labels
-        self._elsewhere["all"].append(float(right.mean()))
-        self._elsewhere["per_evaluation"].append(float(right[self._drawn(update)].mean()))
+    def _accuracy(self, drawn: NDArray[Any] | None = None) -> float | None:
+        """On the test images drawn, or on all; None where the logits are not finite."""
+        images = self._images if drawn is None else tf.gather(self._images, drawn)
+        labels = self._labels if drawn is None else self._labels[drawn]
+        logits = np.asarray(self.model(images, training=False))
+        if not np.isfinite(logits).all():
+            return None
+        return float((logits.argmax(axis=1) == labels).mean())
 
     def _drawn(self, position: int) -> NDArray[Any]:
         return held_out_subset(self._seed, len(self._labels), self._setup.test_images, position)

@@ -115,7 +115,9 @@ def test_train_measures_on_all_test_images_and_on_some_drawn_anew() -> None:
     anew = _train(SGD, replace(SETUP, test_draw="per_evaluation"))
     assert beside["held_out"]["per_evaluation"] == anew["curve"]["accuracy"]
     whole = _train(SGD, replace(SETUP, test_images=len(DATA.test_labels)))
-    assert beside["held_out"]["all"] == whole["curve"]["accuracy"]
+    *others, last = beside["held_out"]["all"]
+    assert last == whole["curve"]["accuracy"][-1]
+    assert others == [None] * (len(SETUP.evaluations) - 1)  # the table has one column
     assert "held_out" not in result
 
 
