@@ -93,7 +93,7 @@ def _filled(template: str, context: Mapping[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     loaded.filters["cell"] = lambda text: str(text).replace("|", "\\|")
-    loaded.filters["code"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", escape(text)))
+    loaded.filters["code"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
     return loaded.get_template(template).render(context)
 
 

@@ -57,6 +57,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_html_needs_nothing_beside_it_and_all_its_links_resolve(written: Path) -> None:
     page = (written / "report.html").read_text(encoding="utf-8")
+    assert "<code>make exact</code>" in page
+    assert "&lt;" not in page
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     targets = set(re.findall(r'id="([^"]+)"', page))
     assert [one for one in sources if one.startswith("data:image/png;base64,")]
