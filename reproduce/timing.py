@@ -2,7 +2,7 @@
 
 Systems take turns, each makes some weight updates in a row, with nothing else running. The first
 of a turn stands apart: it compiles, or finds the caches as another system left them. The median of
-the others is the turn's; there are several turns, told with their spread.
+the others is the turn's. A system's number is the mean of its turns, in a race their median.
 """
 
 from collections.abc import Sequence

@@ -87,7 +87,7 @@ class Clock(keras.callbacks.Callback):
         self._started = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Stops it; an update that was not valid is raised, outside of what a `fit` takes."""
+        """Stops it, then raises if the update was not valid: that look is not timed."""
         float(logs["loss"])
         seconds = time.perf_counter() - self._started
         methods.raise_failure(self.model.optimizer)
@@ -176,15 +176,14 @@ class Curve(Clock):
         }
 
     def _measure(self, update: int, loss: float | None) -> None:
-        anew = self._drawn(update)
-        accuracy = self._accuracy(
-            anew if self._setup.test_draw == "per_evaluation" else self._drawn(0)
-        )
-        if accuracy is None:
+        anew = self._accuracy(self._drawn(update))
+        is_anew = self._setup.test_draw == "per_evaluation"
+        accuracy = anew if is_anew else self._accuracy(self._drawn(0))
+        if math.isnan(accuracy):
             self._diverge(update)
             return
-        self._elsewhere["per_evaluation"].append(self._accuracy(anew))
-        # All of them take as long as some weight updates: where tables show them, then.
+        self._elsewhere["per_evaluation"].append(anew)
+        # All of them take as long as some weight updates: only where tables show it.
         is_told = update in self._setup.columns
         self._elsewhere["all"].append(self._accuracy() if is_told else None)
         for name, value in (("update", update), ("accuracy", accuracy), ("loss", loss)):
@@ -193,13 +192,13 @@ class Curve(Clock):
         for name, value in reported.items():
             self._diagnostics.setdefault(name, []).append(value)
 
-    def _accuracy(self, drawn: NDArray[Any] | None = None) -> float | None:
-        """On the test images drawn, or on all; None where the logits are not finite."""
+    def _accuracy(self, drawn: NDArray[Any] | None = None) -> float:
+        """On the test images drawn, or on all; NaN where the logits are not finite."""
         images = self._images if drawn is None else tf.gather(self._images, drawn)
         labels = self._labels if drawn is None else self._labels[drawn]
         logits = np.asarray(self.model(images, training=False))
         if not np.isfinite(logits).all():
-            return None
+            return math.nan
         return float((logits.argmax(axis=1) == labels).mean())
 
     def _drawn(self, position: int) -> NDArray[Any]:

@@ -121,12 +121,12 @@ def markdown(compared: Sequence[Recomputed]) -> str:
 
 
 def collect(jobs: Sequence[Job], source: Store) -> tuple[list[Record], list[Job]]:
-    """Returns the records of the jobs, and the jobs without a record."""
+    """Returns the records of the jobs, and the jobs without a record, or with an untimed one."""
     found, missing = [], []
     for job in jobs:
         with source.claim(job.run) as claimed:
             record = source.load(job.run) if claimed else None
-        if record is None:
+        if record is None or not record.timings:
             missing.append(job)
         else:
             found.append(record)

@@ -22,6 +22,7 @@ from reproduce.protocols import (
 from reproduce.records import Run
 from reproduce.runner import Job, Outcome, Report
 from reproduce.timing import Turn
+from reproduce.training import Clock
 
 if TYPE_CHECKING:
     from reproduce.data import Mnist
@@ -57,8 +58,6 @@ def measure(turns: int, data: Callable[[], "Mnist"], report: Report) -> Outcome:
     Returns:
         A result without numbers, and the seconds of an update by method, the mean over turns.
     """
-    from reproduce.training import Clock
-
     batches = problem.batches(data(), _SEED, 0, _UPDATES)
     x, y = (tf.concat(part, 0) for part in zip(*batches, strict=True))
     trained = {name: _model(method) for name, method in METHODS.items()}

@@ -86,8 +86,9 @@ def restore(store: Store, tables: Path) -> None:
 
 
 def publish(store: Store, tables: Path) -> None:
-    """Adds a store's records of the map to the tables."""
-    tidy.add(tables, [*store.scan(TUNING), *store.scan(FINAL)])
+    """Adds a store's records of the map to the tables, but for those of before they were timed."""
+    records = [*store.scan(TUNING), *store.scan(FINAL)]
+    tidy.add(tables, [record for record in records if record.timings])
 
 
 def write(shown: Plan, where: Where, console: Console) -> str:

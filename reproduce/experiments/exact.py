@@ -39,6 +39,7 @@ FIGURE = PanelFigure(
     Panels({_PANEL: _WHOLE}),
     Panels({_PANEL: replace(_WHOLE.with_budget(samples=4), training=_QUICK)}),
     (
+        "All rows share initial weights, minibatches and test images, seed by seed.",
         f"{FIRST}: by 1000 gradients at Algorithm 4's sample. {SECOND}: by Algorithm 5 with step "
         "sizes min(1/2, 1/j), until its own estimate of the relative error is 0.1. What the errors "
         "are is measured by `make estimators`.",

@@ -211,7 +211,7 @@ def test_interrupt_of_the_processes_alone_ends_none(crew: Start, tmp_path: Path)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_killed_at_random_moments_and_run_again_ends_with_the_same_bytes(
+def test_killed_at_random_moments_and_run_again_ends_with_the_same_numbers(
     crew: Start, tmp_path: Path, processes: int
 ) -> None:
     moments = random.Random(processes)

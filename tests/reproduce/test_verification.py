@@ -30,10 +30,11 @@ def _changed(accuracy: float, loss: Any = None, environment: Mapping[str, Any] =
     return replace(OURS, result=result, environment={**OURS.environment, **environment})
 
 
-def test_equal_versions_must_give_equal_bytes(reference: Store) -> None:
+def test_equal_versions_must_give_equal_numbers(reference: Store) -> None:
     assert compare(OURS, reference).verdict == MISSING
     reference.save(OURS)
     assert compare(OURS, reference).verdict == IDENTICAL
+    assert compare(replace(OURS, timings={"seconds": 1.0}), reference).verdict == IDENTICAL
     assert compare(_changed(0.8001), reference).verdict == DIFFERS
     assert not compare(_changed(0.8001), reference).is_good
 
@@ -100,6 +101,8 @@ def test_collected_records_are_whole_and_missing_ones_named(tmp_path: Path) -> N
     found, missing = verification.collect(jobs, source)
     assert found == [timed]
     assert [job.run.case for job in missing] == ["sgd"]
+    source.save(OURS)  # of before records were timed
+    assert verification.collect(jobs, source) == ([], jobs)
 
 
 def test_verify_ends_with_code_1_unless_the_reference_is_confirmed(
