@@ -2,14 +2,12 @@
 
 import base64
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from reproduce import tables
 from reproduce.claims import judge
@@ -27,8 +25,6 @@ from reproduce.report.beside import first, sections
 from reproduce.summary import environment
 
 NAME = "report"
-
-_CODE = re.compile("`([^`]+)`")
 
 
 def render(
@@ -93,7 +89,6 @@ def _filled(template: str, context: Mapping[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     loaded.filters["cell"] = lambda text: str(text).replace("|", "\\|")
-    loaded.filters["code"] = lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
     return loaded.get_template(template).render(context)
 
 
