@@ -10,7 +10,7 @@ from reproduce.claims.measures import MissingError, final
 from reproduce.experiments import base, exact, table2
 from reproduce.experiments.readings import Section
 from reproduce.protocols import TABLE1, Case
-from reproduce.records import Archive, Record
+from reproduce.records import Record
 from reproduce.report import view
 from reproduce.summary import TITLES, by_case, spread, summarise
 
@@ -18,17 +18,18 @@ _BEYOND = "Beyond the paper:"
 _AT = [str(update) for update in COLUMNS]
 
 
-def sections(stores: Mapping[str, Archive]) -> list[Section]:
+def sections(
+    records: Mapping[str, list[Record]], times: Mapping[str, list[Record]]
+) -> list[Section]:
     """Returns them; each table is from one folder of records, which it names.
 
     Args:
-        stores: The records, by the name of where they lie.
+        records: Those of training, by the name of where they lie.
+        times: Those of Table 2 likewise.
     """
-    records = {name: store.scan(base.RECORDS) for name, store in stores.items()}
-    times = {name: store.scan(table2.NAME) for name, store in stores.items()}
     trained = first(records, lambda found: bool(base.recorded(found, TABLE1)))
-    compared = {name: _with_accurate_means(store) for name, store in stores.items()}
-    accurate = next(filter(compared.get, stores), list(stores)[-1])
+    compared = {name: _with_accurate_means(found) for name, found in records.items()}
+    accurate = next(filter(compared.get, compared), list(compared)[-1])
     timed = first(times, lambda found: table2.has_records(found, table2.PROTOCOL))
     return [
         Section(
@@ -104,9 +105,9 @@ def _on_other_images(records: Sequence[Record]) -> list[list[str]]:
     return lines
 
 
-def _with_accurate_means(store: Archive) -> list[list[str]]:
+def _with_accurate_means(records: Sequence[Record]) -> list[list[str]]:
     """A line for each row and each algorithm; none unless all fresh seeds of all are there."""
-    evidence, lines = Evidence.read(store), []
+    evidence, lines = Evidence(by_case(records)), []
     algorithms = {name: Case(TABLE1.training, method) for name, method in exact.ACCURATE.items()}
     try:
         for name, case in (TABLE1.cases() | algorithms).items():

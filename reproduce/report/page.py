@@ -17,7 +17,7 @@ from reproduce.claims.claim import Finding
 from reproduce.claims.measures import END
 from reproduce.claims.parts import ALPHA, Part
 from reproduce.claims.tables import ROUNDING
-from reproduce.experiments import base, reading_distances, readings
+from reproduce.experiments import base, reading_distances, readings, table2
 from reproduce.protocols import TABLE1
 from reproduce.records import Archive
 from reproduce.report import view
@@ -49,7 +49,7 @@ def render(
     anew = reading_distances.drawn_anew(records[read])
     told = readings.told(records[read], readings.PROTOCOL, anew=anew)
     said = [*view.conclusion(shown), *filter(None, [told.conclusion])]
-    beside = sections(stores)
+    beside = sections(records, {name: one.scan(table2.NAME) for name, one in stores.items()})
     named = [name for one in shown for name in one.topic.figures]
     context = {
         "conclusion": said,
